@@ -1,0 +1,148 @@
+//! Who is calling: the API key, its project and its scopes.
+//!
+//! Keys are looked up by their SHA-256, so the table never holds one. Answers, also "no such key", are cached for
+//! `Timing::key_cache`, so a revoked key stops within that time and a flood of wrong keys costs few reads.
+
+use crate::Problem;
+use axum::http::{HeaderMap, header};
+use platform::Clock;
+use sha2::{Digest, Sha256};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+use store::{ApiKey, Store};
+
+/// API keys cached at once. At some 300 bytes each the cache stays below 3 MB.
+const CACHED_KEYS_MAX: usize = 10_000;
+/// Longest API key that is looked at, in bytes; a longer one cannot be ours.
+const KEY_LEN_MAX: usize = 256;
+
+/// What a route asks of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Send messages.
+    MessagesSend,
+    /// Read messages.
+    MessagesRead,
+}
+
+impl Scope {
+    /// The word in an API key's item.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MessagesSend => "messages:send",
+            Self::MessagesRead => "messages:read",
+        }
+    }
+}
+
+/// An authenticated caller.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The project that everything it does belongs to.
+    pub project: String,
+    /// Who it is.
+    pub actor: String,
+}
+
+#[derive(Debug)]
+struct Cached {
+    until_ms: u64,
+    key: Option<ApiKey>,
+}
+
+/// Authenticates callers. One per process.
+#[derive(Clone, Debug)]
+pub struct Auth {
+    store: Store,
+    clock: Clock,
+    cache_ms: u64,
+    cache: Arc<Mutex<HashMap<[u8; 32], Cached>>>,
+}
+
+impl Auth {
+    /// Looks keys up in `store` and remembers them for `cache_ms`.
+    #[must_use]
+    pub fn new(store: Store, clock: Clock, cache_ms: u64) -> Self {
+        Self { store, clock, cache_ms, cache: Arc::default() }
+    }
+
+    /// The caller of a request, if its key is valid and has the scope.
+    ///
+    /// # Errors
+    /// 401 without a valid key, 403 without the scope, 503 when the table does not answer.
+    pub async fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Problem> {
+        let key = bearer(headers).ok_or_else(Problem::unauthorized)?;
+        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        let found = match self.cached(&hash) {
+            Some(found) => found,
+            None => {
+                let found = self.store.api_key(&hash).await.map_err(|error| {
+                    tracing::error!(error = %error, "an API key could not be looked up");
+                    Problem::unavailable()
+                })?;
+                self.remember(hash, found.clone());
+                found
+            }
+        };
+        let key = found.filter(|key| key.revoked_at_ms.is_none()).ok_or_else(Problem::unauthorized)?;
+        if key.scopes.iter().any(|has| has == scope.as_str()) {
+            Ok(Caller { project: key.project, actor: key.name })
+        } else {
+            Err(Problem::forbidden(scope.as_str()))
+        }
+    }
+
+    fn cached(&self, hash: &[u8; 32]) -> Option<Option<ApiKey>> {
+        let now = self.clock.now_ms();
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.get(hash).filter(|cached| cached.until_ms > now).map(|cached| cached.key.clone())
+    }
+
+    fn remember(&self, hash: [u8; 32], key: Option<ApiKey>) {
+        let now = self.clock.now_ms();
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= CACHED_KEYS_MAX {
+            cache.retain(|_, cached| cached.until_ms > now);
+        }
+        if cache.len() >= CACHED_KEYS_MAX {
+            // Only a flood of different keys fills it; starting again costs reads, never a wrong answer.
+            cache.clear();
+        }
+        cache.insert(hash, Cached { until_ms: now + self.cache_ms, key });
+    }
+}
+
+/// The key of `Authorization: Bearer …` (RFC 6750 section 2.1; the scheme in any case, RFC 9110 section 11.1).
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut lines = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else { return None };
+    let (scheme, key) = line.to_str().ok()?.split_once(' ')?;
+    let key = key.trim_matches(' ');
+    (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty() && key.len() <= KEY_LEN_MAX).then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    fn headers(lines: &[&'static str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header::AUTHORIZATION, HeaderValue::from_static(line));
+        }
+        headers
+    }
+
+    #[test]
+    fn one_bearer_line_is_a_key_and_nothing_else_is() {
+        assert_eq!(bearer(&headers(&["Bearer abc"])), Some("abc"));
+        assert_eq!(bearer(&headers(&["bearer  abc"])), Some("abc"));
+        for wrong in [&[][..], &["abc"], &["Basic abc"], &["Bearer "], &["Bearer a", "Bearer a"]] {
+            assert_eq!(bearer(&headers(wrong)), None, "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Reading a request's body: its type, its size, its syntax.
+
+use crate::{Fault, Problem};
+use axum::{
+    body::{Body, to_bytes},
+    http::{HeaderMap, header},
+};
+use serde_json::{Map, Value};
+
+/// Largest body, in bytes (design section 3; a message item stays below DynamoDB's 400 KB and a copy below SQS's
+/// limit).
+pub const BODY_LIMIT_BYTES: usize = 256 * 1_024;
+
+/// Reads a JSON object.
+///
+/// # Errors
+/// 415 for another content type or any content encoding, 413 beyond [`BODY_LIMIT_BYTES`], 400 invalid_json for
+/// anything that is no JSON object.
+pub async fn read_json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Problem> {
+    check_type(headers)?;
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > BODY_LIMIT_BYTES) {
+        return Err(Problem::body_too_large(BODY_LIMIT_BYTES));
+    }
+    // Beyond the limit the read fails; what the client sends after that is not read.
+    let bytes = to_bytes(body, BODY_LIMIT_BYTES).await.map_err(|_| Problem::body_too_large(BODY_LIMIT_BYTES))?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        let place = format!("Not JSON at line {}, column {}.", error.line(), error.column());
+        Problem::bad_request("invalid_json", "The body is not valid JSON.", vec![Fault::at("", place)])
+    })?;
+    match value {
+        Value::Object(members) => Ok(members),
+        _ => {
+            let fault = Fault::at("", "The body must be a JSON object.");
+            Err(Problem::bad_request("invalid_json", "The body is no JSON object.", vec![fault]))
+        }
+    }
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+    if headers.contains_key(header::CONTENT_ENCODING) {
+        return Err(Problem::unsupported_media_type("Send the body as it is, without Content-Encoding."));
+    }
+    let json = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_json);
+    if json {
+        Ok(())
+    } else {
+        Err(Problem::unsupported_media_type("Send the body as `Content-Type: application/json`, in UTF-8."))
+    }
+}
+
+/// `application/json`, in any case, with no charset other than utf-8.
+fn is_json(content_type: &str) -> bool {
+    let mut parts = content_type.split(';').map(str::trim);
+    let json = parts.next().is_some_and(|media| media.eq_ignore_ascii_case("application/json"));
+    json && parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+            value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn json_in_utf_8_is_the_only_type() {
+        for yes in ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\""] {
+            assert!(is_json(yes), "{yes}");
+        }
+        for no in ["", "text/json", "application/json; charset=latin1", "application/problem+json"] {
+            assert!(!is_json(no), "{no}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What every HTTP function of the service shares: problem details, API keys, and the reading of a request's body.
+//!
+//! Called by the api function (and the refunds function when it comes). Guarantees that every error becomes HTTP in
+//! one place, that no inner message reaches a caller, and that nothing of a message is looked up before the API key is
+//! known. It needs no state that survives an instance: its cache only saves reads.
+
+mod auth;
+mod body;
+mod problem;
+
+pub use auth::{Auth, Caller, Scope};
+pub use body::{BODY_LIMIT_BYTES, read_json_body};
+pub use problem::{Fault, Problem, method_not_allowed, not_found};

@@ -1,0 +1,168 @@
+//! Errors as the caller sees them: RFC 9457 `application/problem+json` with a stable code.
+//!
+//! The one place where an error becomes HTTP. A problem is made from what may be said; what went wrong inside is
+//! logged where it is handled and has no way into a response.
+
+use axum::{
+    body::Body,
+    http::{HeaderName, HeaderValue, Response, StatusCode, header},
+    response::IntoResponse,
+};
+use serde::Serialize;
+
+/// The media type of RFC 9457 section 3.
+const PROBLEM_JSON: &str = "application/problem+json";
+/// Seconds after which a caller may ask again when the store did not answer.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+/// One thing that is wrong with a request's body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// Where, as an RFC 6901 JSON pointer ("" is the whole body).
+    pub pointer: String,
+    /// What rule is broken, in a sentence.
+    pub detail: String,
+}
+
+impl Fault {
+    /// A fault at a place.
+    pub fn at(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), detail: detail.into() }
+    }
+}
+
+/// An error as it is sent.
+#[derive(Clone, Debug)]
+pub struct Problem(Box<Members>);
+
+#[derive(Clone, Debug, Serialize)]
+struct Members {
+    r#type: &'static str,
+    title: &'static str,
+    status: u16,
+    detail: String,
+    code: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Fault>,
+    #[serde(skip)]
+    headers: Vec<(HeaderName, &'static str)>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self(Box::new(Members {
+            r#type: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            detail: detail.into(),
+            code,
+            errors: Vec::new(),
+            headers: Vec::new(),
+        }))
+    }
+
+    fn with_header(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.0.headers.push((name, value));
+        self
+    }
+
+    /// Its status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.0.status
+    }
+
+    /// Its code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// 400 with a code, a sentence and the places it is about.
+    #[must_use]
+    pub fn bad_request(code: &'static str, detail: impl Into<String>, errors: Vec<Fault>) -> Self {
+        let mut problem = Self::new(StatusCode::BAD_REQUEST, code, detail);
+        problem.0.errors = errors;
+        problem
+    }
+
+    /// 400 validation_failed, with every fault.
+    #[must_use]
+    pub fn validation_failed(errors: Vec<Fault>) -> Self {
+        Self::bad_request("validation_failed", "The request breaks the rules that `errors` lists.", errors)
+    }
+
+    /// 401: no API key, or one that is not valid.
+    #[must_use]
+    pub fn unauthorized() -> Self {
+        let detail = "Send a valid API key as `Authorization: Bearer <api key>`.";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail).with_header(header::WWW_AUTHENTICATE, "Bearer")
+    }
+
+    /// 403: the API key lacks a scope.
+    #[must_use]
+    pub fn forbidden(scope: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", format!("This API key lacks the scope {scope}."))
+    }
+
+    /// 404: there is nothing here that this caller may know of.
+    #[must_use]
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail)
+    }
+
+    /// 413.
+    #[must_use]
+    pub fn body_too_large(limit: usize) -> Self {
+        let detail = format!("The body is larger than {limit} bytes.");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+    }
+
+    /// 415.
+    #[must_use]
+    pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
+    }
+
+    /// 422: the key belongs to another request.
+    #[must_use]
+    pub fn idempotency_key_reused() -> Self {
+        let detail = "This idempotency key was used for a request with another body. Send the first body again to \
+                      learn its id, or choose a new key for a new intent.";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
+    }
+
+    /// 503: the outcome is not known. The same request with the same key resolves it.
+    #[must_use]
+    pub fn unavailable() -> Self {
+        let detail = "The outcome of this request is not known. Send it again, with the same idempotency key.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+            .with_header(header::RETRY_AFTER, RETRY_AFTER_SECONDS)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> axum::response::Response {
+        // The members are strings and numbers: they always have a JSON form.
+        let body = serde_json::to_vec(&self.0).unwrap_or_default();
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        for (name, value) in self.0.headers {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}
+
+/// The router's answer where no route matches.
+pub async fn not_found() -> Problem {
+    Problem::not_found("There is no such route.")
+}
+
+/// The router's answer where the route exists and the method does not. The router adds `Allow`.
+pub async fn method_not_allowed() -> Problem {
+    let detail = "This route does not take this method; `Allow` lists those it takes.";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+}

@@ -1,0 +1,66 @@
+//! How AWS clients are made: one TLS provider (aws-lc-rs), explicit timeouts, and the SDK's own variables for region,
+//! credentials and endpoints.
+//!
+//! The Rust SDK sets no timeouts by itself (awslabs/aws-sdk-rust issue 1034); a client without them can outlive the
+//! lease it works under. Each attempt is shorter than the whole operation, so that a lost answer leaves room for one
+//! more try (issue 558 there).
+
+use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
+use aws_credential_types::Credentials;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use std::time::Duration;
+
+/// Limits of one call to AWS, in milliseconds of real time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AwsTimeouts {
+    /// Time to open a connection.
+    pub connect_ms: u64,
+    /// Time for one try, connecting included.
+    pub attempt_ms: u64,
+    /// Time for all tries together.
+    pub operation_ms: u64,
+    /// Tries in all; 1 means that the SDK never repeats.
+    pub tries: u32,
+}
+
+impl AwsTimeouts {
+    /// One try that may take all of the budget: for a send that somebody else repairs.
+    #[must_use]
+    pub fn once(operation_ms: u64) -> Self {
+        Self { connect_ms: operation_ms, attempt_ms: operation_ms, operation_ms, tries: 1 }
+    }
+
+    /// The split used everywhere: a fifth of the budget to connect, two fifths for one try, three tries at most.
+    #[must_use]
+    pub fn within(operation_ms: u64) -> Self {
+        Self { connect_ms: operation_ms / 5, attempt_ms: operation_ms * 2 / 5, operation_ms, tries: 3 }
+    }
+}
+
+/// The configuration from which clients are made: region, credentials and endpoints from the environment.
+pub async fn aws_config(timeouts: AwsTimeouts) -> SdkConfig {
+    loader(timeouts).load().await
+}
+
+/// The configuration for a stand-in on this machine: its URL, and credentials that mean nothing.
+pub async fn aws_config_at(timeouts: AwsTimeouts, endpoint_url: &str) -> SdkConfig {
+    loader(timeouts)
+        .endpoint_url(endpoint_url)
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::from_keys("local", "local", None))
+        .load()
+        .await
+}
+
+fn loader(timeouts: AwsTimeouts) -> ConfigLoader {
+    let http = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).build_https();
+    let limits = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_millis(timeouts.connect_ms))
+        .operation_attempt_timeout(Duration::from_millis(timeouts.attempt_ms))
+        .operation_timeout(Duration::from_millis(timeouts.operation_ms))
+        .build();
+    aws_config::defaults(BehaviorVersion::latest())
+        .http_client(http)
+        .timeout_config(limits)
+        .retry_config(RetryConfig::standard().with_max_attempts(timeouts.tries))
+}

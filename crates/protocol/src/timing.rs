@@ -1,0 +1,229 @@
+//! Every duration that correctness rests on, and the inequalities between them.
+//!
+//! One struct, two profiles: `production` is what is deployed, `short` keeps tests and the local system quick with the
+//! same proportions. Every program checks the inequalities at start and refuses to run when one does not hold; the
+//! template is held to the same numbers. All times are milliseconds unless the name says otherwise.
+
+use alloc::{format, string::String, vec::Vec};
+
+const SECOND: u64 = 1_000;
+const DAY: u64 = 86_400 * SECOND;
+
+/// Days a message key is valid unless a setting says otherwise.
+pub const KEY_VALID_DAYS_DEFAULT: u64 = 30;
+/// Fewest days a message key may be valid: a message is delivered for up to 3 days, and its item must outlive that by one.
+pub const KEY_VALID_DAYS_MIN: u64 = 4;
+/// Most days a message key may be valid.
+pub const KEY_VALID_DAYS_MAX: u64 = 365;
+/// Attempts a chunk may take before it is settled.
+pub const ATTEMPTS_MAX: u16 = 1_000;
+/// Receives after which SQS moves a copy to the dead-letter queue. Waiting for a lease or a retry costs receives too, and
+/// a dead letter is re-driven, so the number only bounds how long a poisonous copy is tried.
+pub const RECEIVES_MAX: u16 = 10;
+/// Longest delay SQS accepts on a message (Amazon SQS API reference, SendMessage, DelaySeconds).
+pub const SQS_DELAY_MAX_MS: u64 = 900 * SECOND;
+/// Longest visibility timeout SQS accepts (Amazon SQS API reference, ChangeMessageVisibility).
+pub const SQS_VISIBILITY_MAX_MS: u64 = 43_200 * SECOND;
+
+/// The durations of one deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Timing {
+    /// Getting credentials and an access token, before the claim.
+    pub token: u64,
+    /// One provider call: connect, headers and body.
+    pub call: u64,
+    /// One write of a delivery item, all tries together.
+    pub record: u64,
+    /// Slack between the last permitted start of a call and the end of the lease.
+    pub margin: u64,
+    /// How far two machines' clocks may be apart.
+    pub skew: u64,
+    /// The deliver function's time limit.
+    pub function: u64,
+    /// How long a claim is good for.
+    pub lease: u64,
+    /// The deliveries queue's visibility timeout.
+    pub visibility: u64,
+    /// How long the relay leaves a fresh message to its inline send.
+    pub grace: u64,
+    /// The stream's batching window.
+    pub window: u64,
+    /// The shortest time a message is worth delivering, whatever its ttl.
+    pub ttl_floor: u64,
+    /// Waits after attempts 1, 2, 3, …; the last one repeats.
+    pub backoff: &'static [u64],
+    /// How long an API key is cached, valid or not.
+    pub key_cache: u64,
+    /// The inline send, all batches together.
+    pub inline_send: u64,
+    /// Everything one API request may take; API Gateway gives up at 29 s.
+    pub api_total: u64,
+}
+
+impl Timing {
+    /// What is deployed.
+    pub const PRODUCTION: Self = Self {
+        token: 5 * SECOND,
+        call: 20 * SECOND,
+        record: 5 * SECOND,
+        margin: 5 * SECOND,
+        skew: 2 * SECOND,
+        function: 60 * SECOND,
+        lease: 75 * SECOND,
+        visibility: 360 * SECOND,
+        grace: 30 * SECOND,
+        window: 20 * SECOND,
+        ttl_floor: 120 * SECOND,
+        backoff: &[10 * SECOND, 60 * SECOND, 300 * SECOND, 900 * SECOND],
+        key_cache: 60 * SECOND,
+        inline_send: SECOND,
+        api_total: 20 * SECOND,
+    };
+
+    /// For tests and the local system.
+    pub const SHORT: Self = Self {
+        token: SECOND,
+        call: 2 * SECOND,
+        record: SECOND,
+        margin: SECOND,
+        skew: 200,
+        function: 8 * SECOND,
+        lease: 10 * SECOND,
+        visibility: 48 * SECOND,
+        grace: 2 * SECOND,
+        window: SECOND,
+        ttl_floor: 10 * SECOND,
+        backoff: &[500, 2 * SECOND, 5 * SECOND],
+        key_cache: 2 * SECOND,
+        inline_send: SECOND,
+        api_total: 20 * SECOND,
+    };
+
+    /// Longest time a message is delivered for, whatever its ttl.
+    pub const DELIVER_MAX: u64 = 3 * DAY;
+    /// How long the deliveries queue keeps a message.
+    pub const QUEUE_RETENTION: u64 = 4 * DAY;
+    /// How long a dead-letter queue keeps a message.
+    pub const DEAD_LETTER_RETENTION: u64 = 14 * DAY;
+    /// How long a delivery item outlives its message's key.
+    pub const DELIVERY_OUTLIVES_KEY: u64 = 15 * DAY;
+    /// How long a delivery item lives at least, from accept.
+    pub const DELIVERY_LIVES: u64 = 45 * DAY;
+    /// API Gateway's limit for an integration (HTTP API quotas: 30 s; a margin of one second).
+    pub const GATEWAY_LIMIT: u64 = 29 * SECOND;
+
+    /// The profile of a name: `production` or `short`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "production" => Some(Self::PRODUCTION),
+            "short" => Some(Self::SHORT),
+            _ => None,
+        }
+    }
+
+    /// Every inequality that does not hold, in words; empty when all is well.
+    #[must_use]
+    pub fn violations(&self) -> Vec<String> {
+        let held_by_key = KEY_VALID_DAYS_MIN * DAY;
+        let rules: [(bool, &str); 14] = [
+            (
+                self.token + 2 * self.call + self.record + self.margin < self.function,
+                "T_token + 2*T_call + T_record + margin < T_fn",
+            ),
+            (self.function + self.margin < self.lease, "T_fn + margin < lease"),
+            (self.lease < self.visibility, "lease < visibility"),
+            (6 * self.function <= self.visibility, "6*T_fn <= visibility"),
+            (self.margin > 2 * self.skew, "margin > 2*skew"),
+            (self.visibility <= SQS_VISIBILITY_MAX_MS, "visibility <= SQS's longest"),
+            (Self::DELIVER_MAX < Self::QUEUE_RETENTION, "deliver_by < main retention"),
+            (Self::QUEUE_RETENTION < Self::DEAD_LETTER_RETENTION, "main retention < dead-letter retention"),
+            (
+                Self::DELIVER_MAX + 15 * DAY <= Self::DELIVERY_LIVES.max(held_by_key + Self::DELIVERY_OUTLIVES_KEY),
+                "deliver_by + 15 d <= the delivery item's life",
+            ),
+            (Self::DELIVER_MAX + DAY <= held_by_key, "deliver_by + 1 d <= the message item's life"),
+            (self.api_total < Self::GATEWAY_LIMIT, "API total < 29 s"),
+            (self.record + self.inline_send < self.api_total, "a write and the inline send fit an API request"),
+            (self.ttl_floor <= Self::DELIVER_MAX, "ttl floor <= 3 d"),
+            (!self.backoff.is_empty(), "the backoff has a step"),
+        ];
+        rules.iter().filter(|(holds, _)| !holds).map(|(_, rule)| format!("timing: {rule} does not hold")).collect()
+    }
+
+    /// When delivery of a message accepted at `at_ms` with this ttl is given up.
+    #[must_use]
+    pub fn deliver_by(&self, at_ms: u64, ttl_seconds: u32) -> u64 {
+        let ttl = u64::from(ttl_seconds) * SECOND;
+        at_ms.saturating_add(ttl.clamp(self.ttl_floor, Self::DELIVER_MAX))
+    }
+
+    /// When a delivery item may be deleted, in whole seconds: 15 days after its message's key, 45 after accept at
+    /// least, so that no copy of its chunk can outlive it.
+    #[must_use]
+    pub fn delivery_expires_s(&self, at_ms: u64, key_valid_until_s: u64) -> u64 {
+        (key_valid_until_s + Self::DELIVERY_OUTLIVES_KEY / SECOND).max((at_ms + Self::DELIVERY_LIVES).div_ceil(SECOND))
+    }
+
+    /// Whether a provider call may start: it must end, and be recorded, before the lease and this invocation end.
+    #[must_use]
+    pub fn call_may_start(&self, now_ms: u64, lease_ms: u64, invocation_ends_ms: u64, deliver_by_ms: u64) -> bool {
+        now_ms + self.call + self.record + self.margin < lease_ms.min(invocation_ends_ms) && now_ms < deliver_by_ms
+    }
+
+    /// The wait after attempt number `attempt` (from 1): the schedule plus up to a fifth of jitter
+    /// (`jitter_permille` 0 to 1,000), and never less than what the provider asked for.
+    #[must_use]
+    pub fn retry_delay(&self, attempt: u16, jitter_permille: u16, asked_ms: Option<u64>) -> u64 {
+        let step = usize::from(attempt.saturating_sub(1)).min(self.backoff.len().saturating_sub(1));
+        let base = self.backoff.get(step).copied().unwrap_or(SECOND);
+        let jittered = base + base * u64::from(jitter_permille.min(1_000)) / 5_000;
+        jittered.max(asked_ms.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_profiles_hold_every_inequality() {
+        assert_eq!(Timing::PRODUCTION.violations(), Vec::<String>::new());
+        assert_eq!(Timing::SHORT.violations(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_inequality_can_fail() {
+        let broken = [
+            (Timing { token: 100 * SECOND, ..Timing::PRODUCTION }, "T_token"),
+            (Timing { lease: 64 * SECOND, ..Timing::PRODUCTION }, "T_fn + margin < lease"),
+            (Timing { lease: 360 * SECOND, ..Timing::PRODUCTION }, "lease < visibility"),
+            (Timing { visibility: 359 * SECOND, ..Timing::PRODUCTION }, "6*T_fn"),
+            (Timing { skew: 3 * SECOND, ..Timing::PRODUCTION }, "2*skew"),
+            (Timing { api_total: 29 * SECOND, ..Timing::PRODUCTION }, "API total"),
+            (Timing { backoff: &[], ..Timing::PRODUCTION }, "backoff"),
+        ];
+        for (timing, rule) in broken {
+            assert!(timing.violations().iter().any(|v| v.contains(rule)), "{rule}: {:?}", timing.violations());
+        }
+    }
+
+    #[test]
+    fn the_schedule_repeats_its_last_step_and_honours_the_provider() {
+        let t = Timing::PRODUCTION;
+        assert_eq!(
+            [1, 2, 3, 4, 5, 99].map(|a| t.retry_delay(a, 0, None)),
+            [10_000, 60_000, 300_000, 900_000, 900_000, 900_000]
+        );
+        assert_eq!(t.retry_delay(1, 1_000, None), 12_000);
+        assert_eq!(t.retry_delay(1, 1_000, Some(70_000)), 70_000);
+    }
+
+    #[test]
+    fn delivery_is_worth_at_least_the_floor_and_at_most_three_days() {
+        let t = Timing::PRODUCTION;
+        assert_eq!(t.deliver_by(0, 0), 120_000);
+        assert_eq!(t.deliver_by(0, 3_600), 3_600_000);
+        assert_eq!(t.deliver_by(0, 2_419_200), 3 * DAY);
+    }
+}

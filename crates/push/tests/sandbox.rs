@@ -1,0 +1,301 @@
+//! Preparing and sending against the provider sandbox: real sockets, the real AWS SDK, the real signatures.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use aws_credential_types::Credentials;
+use aws_sdk_secretsmanager::{
+    Client,
+    config::{BehaviorVersion, Config, Region},
+};
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use platform::Clock;
+use protocol::{
+    answer::Answer,
+    content::{Content, Device, Notification, Platform, Priority, Token},
+    timing::Timing,
+};
+use push::{NotPrepared, Outgoing, Prepared, Push, PushSettings, fcm};
+use sandbox::{Outcome, Sandbox};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+use tokio::{net::TcpListener, sync::watch};
+
+const TIMING: Timing = Timing { token: 2_000, call: 500, ..Timing::SHORT };
+const TOKEN: &str = "dQw4w9WgXcQ:APA91bHun4MxP5egoKMwt2KZFBaFUH";
+
+struct World {
+    sandbox: Sandbox,
+    clock: Clock,
+    secrets: Client,
+    push: Push,
+    _running: watch::Sender<bool>,
+}
+
+async fn world() -> World {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    let clock = Clock::system();
+    let sandbox = Sandbox::new(clock.clone(), base_url.clone()).unwrap();
+    sandbox.seed_project("acme");
+    let (running, stop) = watch::channel(false);
+    let served = sandbox.clone();
+    tokio::spawn(async move { served.serve(listener, Default::default(), stop).await });
+    let http = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).build_https();
+    let config = Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("us-east-1"))
+        .credentials_provider(Credentials::from_keys("local", "local", None))
+        .endpoint_url(base_url)
+        .http_client(http)
+        .build();
+    let secrets = Client::from_conf(config);
+    let push = Push::new(PushSettings::default(), secrets.clone(), clock.clone(), TIMING);
+    World { sandbox, clock, secrets, push, _running: running }
+}
+
+impl World {
+    async fn key_file(&self) -> Value {
+        let secret = self.secrets.get_secret_value().secret_id("sendonce/acme/fcm").send().await.unwrap();
+        serde_json::from_str(secret.secret_string().unwrap()).unwrap()
+    }
+
+    /// Stores acme's key file, changed, for another project, and prepares that one.
+    async fn prepare_other(&self, change: impl FnOnce(&mut Value)) -> Result<Prepared, NotPrepared> {
+        let mut file = self.key_file().await;
+        change(&mut file);
+        let create = self.secrets.create_secret().name("sendonce/other/fcm").secret_string(file.to_string());
+        create.send().await.unwrap();
+        self.push.prepare("other", &[android()]).await
+    }
+
+    async fn prepare(&self) -> Prepared {
+        self.push.prepare("acme", &[android()]).await.unwrap()
+    }
+
+    async fn send(&self, outcome: Outcome) -> Answer {
+        self.sandbox.script(TOKEN, vec![outcome]).unwrap();
+        send(&self.prepare().await).await
+    }
+}
+
+fn android() -> Device {
+    Device { platform: Platform::Android, token: Token(TOKEN.to_owned()) }
+}
+
+fn content() -> Content {
+    let notification = Some(Notification { title: "Shipped".to_owned(), body: "On its way".to_owned(), image: None });
+    Content { notification, data: BTreeMap::new(), collapse_key: None, priority: Priority::High }
+}
+
+async fn send(prepared: &Prepared) -> Answer {
+    let content = content();
+    prepared.send(&android(), &Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX }).await
+}
+
+fn answer(status: u16, reason: Option<&str>, retry_after: Option<u64>) -> Outcome {
+    Outcome::Answer { status, reason: reason.map(str::to_owned), retry_after }
+}
+
+fn code(answer: &Answer) -> &str {
+    answer.reason().map_or("", |reason| &reason.code)
+}
+
+#[tokio::test]
+async fn accepted_with_the_providers_own_id() {
+    let world = world().await;
+    let answer = world.send(Outcome::Accept).await;
+    let ledger = world.sandbox.ledger(Some(TOKEN));
+    assert_eq!(ledger.len(), 1);
+    assert_eq!(answer, Answer::Accepted { provider_id: ledger[0].id.clone().unwrap() });
+    assert_eq!(ledger[0].collapse_id.as_deref(), Some("msg_1"));
+    assert_eq!(ledger[0].payload["message"]["data"]["message_id"], "msg_1");
+}
+
+#[tokio::test]
+async fn a_second_use_reuses_the_connection_and_the_token() {
+    let world = world().await;
+    world.send(Outcome::Accept).await;
+    let connections = world.sandbox.connections();
+    world.send(Outcome::Accept).await;
+    assert_eq!((world.sandbox.connections(), world.sandbox.tokens_issued()), (connections, 1));
+}
+
+#[tokio::test]
+async fn those_who_prepare_at_once_share_one_token() {
+    let world = world().await;
+    let devices = [android()];
+    let one = || world.push.prepare("acme", &devices);
+    let prepared = tokio::join!(one(), one(), one(), one());
+    assert!(prepared.0.is_ok() && prepared.1.is_ok() && prepared.2.is_ok() && prepared.3.is_ok());
+    assert_eq!(world.sandbox.tokens_issued(), 1);
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_lost_whether_it_was_accepted_or_not() {
+    let world = world().await;
+    for (outcome, accepted, why) in [
+        (Outcome::DropAfterAccept, true, "connection_lost"),
+        (Outcome::HangAfterAccept, true, "timeout"),
+        (Outcome::Hang, false, "timeout"),
+    ] {
+        world.sandbox.clear_ledger();
+        let started = Instant::now();
+        let answer = world.send(outcome).await;
+        assert!(matches!(answer, Answer::Lost(_)), "{answer:?}");
+        assert_eq!(code(&answer), why);
+        assert!(why != "timeout" || started.elapsed() >= Duration::from_millis(TIMING.call));
+        let ledger = world.sandbox.ledger(None);
+        assert_eq!(ledger.len(), 1, "one call, never repeated");
+        assert_eq!((ledger[0].accepted, ledger[0].answered, ledger[0].status), (accepted, false, None));
+    }
+}
+
+#[tokio::test]
+async fn refusals() {
+    let world = world().await;
+    let cases = [
+        (answer(503, None, Some(2)), "ambiguous", "UNAVAILABLE", Some(2_000)),
+        (answer(500, Some("INTERNAL"), None), "ambiguous", "INTERNAL", None),
+        (answer(404, Some("UNREGISTERED"), None), "permanent", "UNREGISTERED", None),
+        (answer(400, Some("INVALID_ARGUMENT"), None), "permanent", "INVALID_ARGUMENT", None),
+        (answer(429, Some("QUOTA_EXCEEDED"), Some(7)), "not now", "QUOTA_EXCEEDED", Some(7_000)),
+        (answer(429, Some("QUOTA_EXCEEDED"), None), "not now", "QUOTA_EXCEEDED", Some(60_000)),
+        (answer(404, None, None), "not now", "NOT_FOUND", None),
+    ];
+    for (outcome, kind, word, wait) in cases {
+        let answer = world.send(outcome).await;
+        let found = match &answer {
+            Answer::Ambiguous { .. } => "ambiguous",
+            Answer::Permanent(_) => "permanent",
+            Answer::NotNow { .. } => "not now",
+            Answer::Accepted { .. } | Answer::NotSent(_) | Answer::Lost(_) => "something else",
+        };
+        assert_eq!((found, code(&answer), answer.asked_ms()), (kind, word, wait));
+    }
+    assert!(world.sandbox.ledger(None).iter().all(|entry| !entry.accepted && entry.answered));
+}
+
+#[tokio::test]
+async fn a_closed_port_is_not_sent() {
+    let world = world().await;
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let prepared = world.prepare_other(|file| file["fcm_base_url"] = json!(format!("http://{closed}"))).await.unwrap();
+    let answer = send(&prepared).await;
+    assert!(matches!(answer, Answer::NotSent(_)), "{answer:?}");
+    assert_eq!(code(&answer), "connect_failed");
+}
+
+#[tokio::test]
+async fn a_token_is_used_until_shortly_before_its_end() {
+    let world = world().await;
+    world.prepare().await;
+    world.clock.advance(Duration::from_secs(3_600 - 120 - 5));
+    world.prepare().await;
+    assert_eq!(world.sandbox.tokens_issued(), 1);
+    world.clock.advance(Duration::from_secs(5));
+    assert!(matches!(send(&world.prepare().await).await, Answer::Accepted { .. }));
+    assert_eq!(world.sandbox.tokens_issued(), 2);
+}
+
+#[tokio::test]
+async fn a_refused_token_is_not_used_again() {
+    let world = world().await;
+    let prepared = world.prepare().await;
+    // The provider forgets the token; whoever still holds it is refused, and the next to prepare gets another.
+    world.clock.advance(Duration::from_secs(3_601));
+    let refused = send(&prepared).await;
+    assert!(matches!(refused, Answer::NotNow { .. }), "{refused:?}");
+    assert_eq!(code(&refused), "UNAUTHENTICATED");
+    assert!(matches!(world.send(answer(401, None, None)).await, Answer::NotNow { .. }));
+    assert!(matches!(world.send(Outcome::Accept).await, Answer::Accepted { .. }));
+    assert_eq!(world.sandbox.tokens_issued(), 3);
+}
+
+#[tokio::test]
+async fn changed_credentials_are_in_use_after_five_minutes() {
+    let world = world().await;
+    world.prepare().await;
+    let put = world.secrets.put_secret_value().secret_id("sendonce/acme/fcm").secret_string("{}");
+    put.send().await.unwrap();
+    world.clock.advance(Duration::from_secs(299));
+    world.prepare().await;
+    world.clock.advance(Duration::from_secs(1));
+    let error = world.push.prepare("acme", &[android()]).await.unwrap_err();
+    assert_eq!(error.to_string(), "the secret sendonce/acme/fcm cannot be used: member project_id is missing");
+}
+
+#[tokio::test]
+async fn reasons_for_not_being_prepared_are_told_apart() {
+    let world = world().await;
+    let missing = world.push.prepare("nobody", &[android()]).await.unwrap_err();
+    assert_eq!(missing, NotPrepared::CredentialsMissing { name: "sendonce/nobody/fcm".to_owned() });
+    let refused = world.prepare_other(|file| file["client_email"] = json!("gone@example.com")).await.unwrap_err();
+    let expected = NotPrepared::GrantRefused {
+        code: "invalid_grant".to_owned(),
+        detail: "Invalid grant: account not found".to_owned(),
+    };
+    assert_eq!(refused, expected);
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let mut file = world.key_file().await;
+    file["token_uri"] = json!(format!("http://{closed}/token"));
+    let create = world.secrets.create_secret().name("sendonce/third/fcm").secret_string(file.to_string());
+    create.send().await.unwrap();
+    let unreachable = world.push.prepare("third", &[android()]).await.unwrap_err();
+    assert_eq!(unreachable.code(), "token_unavailable");
+    assert!(world.sandbox.ledger(None).is_empty());
+}
+
+#[tokio::test]
+async fn a_token_endpoint_that_says_nothing_costs_the_limit_and_no_more() {
+    let world = world().await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/token", silent.local_addr().unwrap());
+    let started = Instant::now();
+    let error = world.prepare_other(|file| file["token_uri"] = json!(url)).await.unwrap_err();
+    assert!(["token_timeout", "token_unavailable"].contains(&error.code()), "{error}");
+    assert!(started.elapsed() < Duration::from_millis(TIMING.token + 1_000));
+}
+
+#[tokio::test]
+async fn ios_needs_nothing_and_gets_a_final_answer() {
+    let world = world().await;
+    let device = Device { platform: Platform::Ios, token: Token("c0ffee".repeat(10)) };
+    let prepared = world.push.prepare("nobody", std::slice::from_ref(&device)).await.unwrap();
+    let content = content();
+    let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: 0 };
+    let answer = prepared.send(&device, &outgoing).await;
+    assert!(matches!(answer, Answer::Permanent(_)));
+    assert_eq!(code(&answer), "platform_not_configured");
+    // A platform that was not prepared for is not sent to.
+    assert!(matches!(prepared.send(&android(), &outgoing).await, Answer::NotSent(_)));
+    assert_eq!(world.sandbox.tokens_issued(), 0);
+}
+
+#[tokio::test]
+async fn the_measured_limit_is_the_providers() {
+    let world = world().await;
+    let prepared = world.prepare().await;
+    for platform in [Platform::Android, Platform::Web] {
+        let mut content = content();
+        let free = fcm::PAYLOAD_MAX_BYTES - fcm::payload_size(platform, "msg_1", &content) - "k".len();
+        for (length, fits) in [(free, true), (free + 1, false)] {
+            content.data.insert("k".to_owned(), "x".repeat(length));
+            assert_eq!(fcm::payload_size(platform, "msg_1", &content) <= fcm::PAYLOAD_MAX_BYTES, fits);
+            let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: 0 };
+            let answer = prepared.send(&Device { platform, ..android() }, &outgoing).await;
+            assert_eq!(matches!(answer, Answer::Accepted { .. }), fits, "{answer:?}");
+            assert!(fits || matches!(answer, Answer::Permanent(_)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_secret_is_shown() {
+    let world = world().await;
+    let prepared = world.prepare().await;
+    let shown = format!("{:?} {prepared:?} {:?}", world.push, world.sandbox);
+    assert!(!shown.contains("PRIVATE") && !shown.contains("ya29") && !shown.contains(TOKEN), "{shown}");
+}

@@ -1,0 +1,217 @@
+//! What a queue message says: a tagged, versioned enum.
+//!
+//! A body carries all that the consumer needs, so a delivery reads no item on its happy path. A consumer that meets a
+//! version it does not know leaves the message, since newer code may have written it; what has no tag at all is
+//! garbage, and parked.
+
+use crate::ascii::to_ascii_json;
+use protocol::{
+    claim::ChunkFacts,
+    content::{Content, Device, Policy},
+    ids::MessageId,
+    message::Message,
+    timing::Timing,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Who sent a copy. Everything but an inline copy reads the item before it writes, since it probably finds one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The api function, right after accepting.
+    Inline,
+    /// The relay, from the stream.
+    Relay,
+    /// A consumer, as the successor of its own copy.
+    Retry,
+    /// The dead-letter function.
+    Redrive,
+}
+
+/// One chunk of a message, to be delivered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliverV1 {
+    /// The message.
+    #[serde(serialize_with = "write_id", deserialize_with = "read_id")]
+    pub id: MessageId,
+    /// Whose it is.
+    pub project: String,
+    /// Which chunk.
+    pub chunk: u16,
+    /// When it was accepted, in ms.
+    pub at: u64,
+    /// When delivery is given up, in ms.
+    pub deliver_by: u64,
+    /// What the provider is told as the end of its life, in ms.
+    pub expires_at: u64,
+    /// End of the key's validity, in whole seconds.
+    pub valid_until: u64,
+    /// What happens when an answer is lost.
+    pub policy: Policy,
+    /// The chunk's devices, in order.
+    pub devices: Vec<Device>,
+    /// What is sent.
+    pub content: Content,
+    /// Who sent this copy.
+    pub origin: Origin,
+}
+
+/// Every message that a queue of ours may hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum Envelope {
+    /// Deliver a chunk.
+    #[serde(rename = "deliver_v1")]
+    Deliver(DeliverV1),
+}
+
+/// Why a body is no envelope.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ParseError {
+    /// It has a tag of our form that this code does not know: leave it for code that does.
+    #[error("a queue message of an unknown type: {0}")]
+    UnknownType(String),
+    /// It is not ours, or it is broken.
+    #[error("a queue message that is no envelope: {0}")]
+    Garbage(String),
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    r#type: String,
+}
+
+fn write_id<S: Serializer>(id: &MessageId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(id)
+}
+
+fn read_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MessageId, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    MessageId::parse(&text).ok_or_else(|| de::Error::custom("id is no message id"))
+}
+
+/// `name_v12`: lower-case words, then a version.
+fn is_tag(text: &str) -> bool {
+    text.rsplit_once("_v").is_some_and(|(name, version)| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+            && !version.is_empty()
+            && version.bytes().all(|b| b.is_ascii_digit())
+    })
+}
+
+impl DeliverV1 {
+    /// The copy for one chunk of a message.
+    #[must_use]
+    pub fn of(message: &Message, chunk: u16, origin: Origin) -> Self {
+        Self {
+            id: message.id,
+            project: message.project.clone(),
+            chunk,
+            at: message.at_ms,
+            deliver_by: message.deliver_by_ms,
+            expires_at: message.expires_ms,
+            valid_until: message.valid_until_s,
+            policy: message.policy,
+            devices: message.chunk(chunk).to_vec(),
+            content: message.content.clone(),
+            origin,
+        }
+    }
+
+    /// What the claim decision needs of it.
+    #[must_use]
+    pub fn facts(&self, timing: &Timing) -> ChunkFacts {
+        ChunkFacts {
+            deliver_by_ms: self.deliver_by,
+            policy: self.policy,
+            devices: self.devices.len(),
+            expires_s: timing.delivery_expires_s(self.at, self.valid_until),
+        }
+    }
+}
+
+impl Envelope {
+    /// The body, ASCII only.
+    ///
+    /// # Errors
+    /// Never in practice: every field has a JSON form.
+    pub fn to_body(&self) -> Result<String, serde_json::Error> {
+        to_ascii_json(self)
+    }
+
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`ParseError`] says whether to leave it or to park it. The text never repeats the body: it holds device tokens.
+    pub fn parse(body: &str) -> Result<Self, ParseError> {
+        let tag = serde_json::from_str::<Tag>(body)
+            .map_err(|error| ParseError::Garbage(format!("no type, {}", position(&error))))?
+            .r#type;
+        match tag.as_str() {
+            "deliver_v1" => {
+                let envelope: Self = serde_json::from_str(body)
+                    .map_err(|error| ParseError::Garbage(format!("deliver_v1, {}", position(&error))))?;
+                let Self::Deliver(copy) = &envelope;
+                if copy.devices.is_empty() || copy.devices.len() > protocol::DEVICES_PER_CHUNK {
+                    return Err(ParseError::Garbage("deliver_v1, a chunk holds 1 to 20 devices".to_owned()));
+                }
+                Ok(envelope)
+            }
+            tag if is_tag(tag) => Err(ParseError::UnknownType(tag.to_owned())),
+            _ => Err(ParseError::Garbage("its type is none of ours".to_owned())),
+        }
+    }
+}
+
+fn position(error: &serde_json::Error) -> String {
+    format!("{:?} error at line {} column {}", error.classify(), error.line(), error.column())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{
+        content::{Platform, Token},
+        ids::{KeyHash, Nonce, Operation},
+    };
+
+    fn copy() -> DeliverV1 {
+        DeliverV1 {
+            id: MessageId { key: KeyHash::of(Operation::Message, "p", "k"), nonce: Nonce([7; 5]) },
+            project: "p".into(),
+            chunk: 0,
+            at: 1,
+            deliver_by: 2,
+            expires_at: 3,
+            valid_until: 4,
+            policy: Policy::AtMostOnce,
+            devices: vec![Device { platform: Platform::Web, token: Token("tok-é".into()) }],
+            content: Content {
+                notification: None,
+                data: [("k".to_owned(), "\u{0}\u{ffff}".to_owned())].into(),
+                collapse_key: None,
+                priority: Default::default(),
+            },
+            origin: Origin::Relay,
+        }
+    }
+
+    #[test]
+    fn a_body_is_ascii_and_reads_back() {
+        let envelope = Envelope::Deliver(copy());
+        let body = envelope.to_body().unwrap();
+        assert!(body.is_ascii() && body.starts_with(r#"{"type":"deliver_v1""#), "{body}");
+        assert_eq!(Envelope::parse(&body).unwrap(), envelope);
+    }
+
+    #[test]
+    fn a_later_version_is_left_and_garbage_is_named_without_its_text() {
+        assert_eq!(Envelope::parse(r#"{"type":"deliver_v2"}"#), Err(ParseError::UnknownType("deliver_v2".into())));
+        for body in ["", "null", "{}", r#"{"type":"secret"}"#, r#"{"type":"deliver_v1","token":"secret"}"#] {
+            let error = Envelope::parse(body).unwrap_err();
+            assert!(matches!(error, ParseError::Garbage(_)), "{body}: {error}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+}

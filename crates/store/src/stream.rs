@@ -1,0 +1,74 @@
+//! Records of the table's stream, as the relay sees them.
+//!
+//! Read one by one from JSON, so that a record nobody can read is parked alone instead of failing its whole batch.
+
+use crate::{
+    attr::Item,
+    message,
+    names::{ID, MESSAGE_SK, REFUND_SK, SK},
+};
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+use protocol::message::Message;
+use serde_json::Value;
+
+/// What a stream record is to the relay.
+#[derive(Clone, Debug)]
+pub enum StreamRecord {
+    /// A message that was accepted just now.
+    Message(Box<Message>),
+    /// Something else, or nothing new.
+    Other,
+    /// A message that cannot be read; the text says why.
+    Unreadable(String),
+}
+
+/// Reads one record of a DynamoDB stream event.
+#[must_use]
+pub fn read_stream_record(record: &Value) -> StreamRecord {
+    let change = &record["dynamodb"];
+    let sk = &change["Keys"][SK]["S"];
+    if sk.as_str() == Some(REFUND_SK) || change.get("NewImage").is_none_or(Value::is_null) {
+        return StreamRecord::Other;
+    }
+    if sk.as_str() != Some(MESSAGE_SK) {
+        return match sk {
+            Value::String(_) => StreamRecord::Other,
+            _ => StreamRecord::Unreadable("the record has no sort key".to_owned()),
+        };
+    }
+    // A message item is never changed: the same id in both images is nothing new, another id is a reused key.
+    let id_of = |image: &Value| image[ID]["S"].as_str().map(str::to_owned);
+    if id_of(&change["OldImage"]).is_some() && id_of(&change["OldImage"]) == id_of(&change["NewImage"]) {
+        return StreamRecord::Other;
+    }
+    let Some(item) = image(&change["NewImage"]) else {
+        return StreamRecord::Unreadable("the new image is no item".to_owned());
+    };
+    match message::decode(&item) {
+        Ok(message) => StreamRecord::Message(Box::new(message)),
+        Err(error) => StreamRecord::Unreadable(error.to_string()),
+    }
+}
+
+fn image(value: &Value) -> Option<Item> {
+    value.as_object()?.iter().map(|(name, value)| Some((name.clone(), attribute(value)?))).collect()
+}
+
+/// One attribute in DynamoDB's JSON, for example `{"N":"5"}`; the kinds that our items use.
+fn attribute(value: &Value) -> Option<AttributeValue> {
+    let (kind, value) = value.as_object()?.iter().next()?;
+    Some(match kind.as_str() {
+        "S" => AttributeValue::S(value.as_str()?.to_owned()),
+        "N" => AttributeValue::N(value.as_str()?.to_owned()),
+        "B" => AttributeValue::B(Blob::new(base64(value.as_str()?)?)),
+        "BOOL" => AttributeValue::Bool(value.as_bool()?),
+        "NULL" => AttributeValue::Null(true),
+        "L" => AttributeValue::L(value.as_array()?.iter().map(attribute).collect::<Option<_>>()?),
+        "M" => AttributeValue::M(image(value)?),
+        _ => return None,
+    })
+}
+
+fn base64(text: &str) -> Option<Vec<u8>> {
+    data_encoding::BASE64.decode(text.as_bytes()).ok()
+}

@@ -1,0 +1,34 @@
+//! The api function's settings.
+
+use platform::{EnvReader, SettingsError};
+use protocol::timing::{KEY_VALID_DAYS_DEFAULT, KEY_VALID_DAYS_MAX, KEY_VALID_DAYS_MIN, Timing};
+
+/// What the environment must say.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `TABLE_NAME`: the DynamoDB table.
+    pub table: String,
+    /// `DELIVERIES_QUEUE_URL`: where chunks are enqueued.
+    pub deliveries_url: String,
+    /// `KEY_VALID_DAYS`: 4 to 365, default 30.
+    pub key_valid_days: u64,
+    /// `TIMING`: `production` (default) or `short`.
+    pub timing: Timing,
+}
+
+impl Settings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Every bad or missing one, and every inequality of the timing that does not hold.
+    pub fn read(mut env: EnvReader<'_>) -> Result<Self, SettingsError> {
+        let table = env.required("TABLE_NAME", "the name of the DynamoDB table");
+        let deliveries_url = env.required("DELIVERIES_QUEUE_URL", "the URL of the deliveries queue");
+        let allowed = format!("a number of days from {KEY_VALID_DAYS_MIN} to {KEY_VALID_DAYS_MAX}");
+        let key_valid_days = env.or("KEY_VALID_DAYS", KEY_VALID_DAYS_DEFAULT, allowed, |days| {
+            (KEY_VALID_DAYS_MIN..=KEY_VALID_DAYS_MAX).contains(days)
+        });
+        let timing = env.timing();
+        env.finish(Self { table, deliveries_url, key_valid_days, timing })
+    }
+}

@@ -1,0 +1,31 @@
+//! The dead-letter function's settings.
+
+use platform::{EnvReader, SettingsError};
+use protocol::timing::Timing;
+
+/// What the environment must say.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `TABLE_NAME`: the DynamoDB table.
+    pub table: String,
+    /// `DELIVERIES_QUEUE_URL`: where letters are re-driven to.
+    pub deliveries_url: String,
+    /// `PARKING_QUEUE_URL`: where letters are put that cannot be processed.
+    pub parking_url: String,
+    /// `TIMING`: `production` (default) or `short`.
+    pub timing: Timing,
+}
+
+impl Settings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Every bad or missing one, and every inequality of the timing that does not hold.
+    pub fn read(mut env: EnvReader<'_>) -> Result<Self, SettingsError> {
+        let table = env.required("TABLE_NAME", "the name of the DynamoDB table");
+        let deliveries_url = env.required("DELIVERIES_QUEUE_URL", "the URL of the deliveries queue");
+        let parking_url = env.required("PARKING_QUEUE_URL", "the URL of the parking queue");
+        let timing = env.timing();
+        env.finish(Self { table, deliveries_url, parking_url, timing })
+    }
+}

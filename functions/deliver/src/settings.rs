@@ -1,0 +1,35 @@
+//! The deliver function's settings.
+
+use platform::{EnvReader, SettingsError};
+use protocol::timing::Timing;
+use push::PushSettings;
+
+/// What the environment must say.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `TABLE_NAME`: the DynamoDB table.
+    pub table: String,
+    /// `DELIVERIES_QUEUE_URL`: the queue whose copies it consumes.
+    pub deliveries_url: String,
+    /// `SECRET_NAME`: the name of a project's provider secret, with `{project}` and `{provider}`.
+    pub push: PushSettings,
+    /// `TIMING`: `production` (default) or `short`.
+    pub timing: Timing,
+}
+
+impl Settings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Every bad or missing one, and every inequality of the timing that does not hold.
+    pub fn read(mut env: EnvReader<'_>) -> Result<Self, SettingsError> {
+        let table = env.required("TABLE_NAME", "the name of the DynamoDB table");
+        let deliveries_url = env.required("DELIVERIES_QUEUE_URL", "the URL of the deliveries queue");
+        let allowed = "a name that holds {project} and {provider}";
+        let secret_name = env.or("SECRET_NAME", PushSettings::default().secret_name, allowed, |name: &String| {
+            name.contains("{project}") && name.contains("{provider}")
+        });
+        let timing = env.timing();
+        env.finish(Self { table, deliveries_url, push: PushSettings { secret_name }, timing })
+    }
+}

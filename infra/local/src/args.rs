@@ -1,0 +1,31 @@
+//! The command line of `cargo run`.
+
+use clap::Parser;
+use protocol::timing::Timing;
+
+/// Starts Sendonce on this machine: API, DynamoDB, SQS and a provider sandbox, all on 127.0.0.1.
+///
+/// If AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL_SQS is set, that service is used instead of the built-in one.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "local", version)]
+pub struct Args {
+    /// Port of the API (0: any free port).
+    #[arg(long, default_value_t = 3000)]
+    pub port: u16,
+    /// Port of the built-in DynamoDB (0: any free port).
+    #[arg(long, default_value_t = 8000)]
+    pub dynamodb_port: u16,
+    /// Port of the built-in SQS (0: any free port).
+    #[arg(long, default_value_t = 9324)]
+    pub sqs_port: u16,
+    /// Port of the provider sandbox and of POST /control (0: any free port).
+    #[arg(long, default_value_t = 8090)]
+    pub sandbox_port: u16,
+    /// Durations: short keeps waits to seconds, production is what is deployed.
+    #[arg(long, default_value = "short", value_parser = timing)]
+    pub timing: Timing,
+}
+
+fn timing(name: &str) -> Result<Timing, String> {
+    Timing::named(name).ok_or_else(|| "give short or production".to_owned())
+}

@@ -1,0 +1,134 @@
+//! The functions, deployed on this machine: the same handlers, with local clients and a boundary that can crash.
+
+use crate::{
+    crash::Crashes,
+    inline::InlineSwitch,
+    invoke::{Function, Handler},
+    resources::{Queues, TABLE},
+};
+use aws_sdk_sqs::config::SharedInterceptor;
+use platform::{AwsTimeouts, Clock, Random, aws_config_at};
+use protocol::timing::{KEY_VALID_DAYS_DEFAULT, Timing};
+use push::{Push, PushSettings};
+use queue::Queue;
+use sendonce_http::Auth;
+use serde::{Serialize, de::DeserializeOwned};
+use std::sync::Arc;
+use store::Store;
+
+/// Where the services are.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoints {
+    pub(crate) dynamodb: String,
+    pub(crate) sqs: String,
+    pub(crate) sandbox: String,
+}
+
+/// What is deployed.
+#[derive(Clone, Debug)]
+pub(crate) struct Deployment {
+    pub(crate) router: axum::Router,
+    pub(crate) api: Function,
+    pub(crate) deliver: Function,
+    pub(crate) relay: Function,
+    pub(crate) dead_letter: Function,
+}
+
+/// Deploys the functions.
+pub(crate) async fn deploy(
+    endpoints: &Endpoints,
+    queues: &Queues,
+    timing: Timing,
+    clock: &Clock,
+    crashes: &Crashes,
+    inline: &InlineSwitch,
+) -> Deployment {
+    let limits = AwsTimeouts::within(timing.record);
+    let dynamodb = aws_sdk_dynamodb::Client::new(&aws_config_at(limits, &endpoints.dynamodb).await);
+    let sqs_config = aws_config_at(limits, &endpoints.sqs).await;
+    let sqs = aws_sdk_sqs::Client::new(&sqs_config);
+    let inline_config = aws_config_at(AwsTimeouts::once(timing.inline_send), &endpoints.sqs).await;
+    let inline_sqs = aws_sdk_sqs::Client::from_conf(
+        aws_sdk_sqs::config::Builder::from(&inline_config).interceptor(SharedInterceptor::new(inline.clone())).build(),
+    );
+    let secrets = aws_sdk_secretsmanager::Client::new(&aws_config_at(limits, &endpoints.sandbox).await);
+
+    let store = Store::new(dynamodb, TABLE);
+    let deliveries = Queue::new(sqs.clone(), &queues.deliveries);
+    let parking = Queue::new(sqs, &queues.parking);
+    let boundary = Arc::new(crashes.clone());
+
+    let router = api::router(Arc::new(api::Api {
+        store: store.clone(),
+        deliveries: Queue::new(inline_sqs, &queues.deliveries),
+        auth: Auth::new(store.clone(), clock.clone(), timing.key_cache),
+        clock: clock.clone(),
+        random: Random::system(),
+        timing,
+        key_valid_days: KEY_VALID_DAYS_DEFAULT,
+        boundary: boundary.clone(),
+    }));
+    let deliver = Arc::new(deliver::Deliver {
+        store: store.clone(),
+        deliveries: deliveries.clone(),
+        push: Push::new(PushSettings::default(), secrets, clock.clone(), timing),
+        clock: clock.clone(),
+        random: Random::system(),
+        timing,
+        boundary: boundary.clone(),
+    });
+    let relay = Arc::new(relay::Relay {
+        store: store.clone(),
+        deliveries: deliveries.clone(),
+        parking: parking.clone(),
+        clock: clock.clone(),
+        timing,
+        boundary: boundary.clone(),
+    });
+    let dead_letter =
+        Arc::new(dead_letter::DeadLetter { store, deliveries, parking, clock: clock.clone(), timing, boundary });
+
+    let function = |name: &str, handler| Function::new(name, timing.function, clock.clone(), handler);
+    Deployment {
+        router,
+        api: Function::front("api", timing.api_total, clock.clone()),
+        deliver: function(
+            "deliver",
+            handler(move |event, ends_ms| {
+                let deliver = deliver.clone();
+                async move { deliver.handle(event, ends_ms).await }
+            }),
+        ),
+        relay: function(
+            "relay",
+            handler(move |event, _| {
+                let relay = relay.clone();
+                async move { relay.handle(&event).await }
+            }),
+        ),
+        dead_letter: function(
+            "dead_letter",
+            handler(move |event, _| {
+                let dead_letter = dead_letter.clone();
+                async move { dead_letter.handle(event).await }
+            }),
+        ),
+    }
+}
+
+/// A typed handler as Lambda calls it: JSON in, JSON out.
+fn handler<E, A, F>(handle: impl Fn(E, u64) -> F + Send + Sync + 'static) -> Handler
+where
+    E: DeserializeOwned,
+    A: Serialize,
+    F: Future<Output = A> + Send + 'static,
+{
+    let handle = Arc::new(handle);
+    Arc::new(move |event, invocation| {
+        let event = serde_json::from_value(event).map(|event| handle(event, invocation.deadline_ms));
+        Box::pin(async move {
+            let answer = event.map_err(|error| format!("the event cannot be read: {error}"))?.await;
+            serde_json::to_value(answer).map_err(|error| format!("the answer has no JSON form: {error}"))
+        })
+    })
+}

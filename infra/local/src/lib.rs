@@ -1,0 +1,21 @@
+//! The whole system on one machine: the stand-ins, the pollers, and the functions through the handlers that AWS runs.
+//!
+//! `cargo run` starts it for people; tests start it in-process on free ports. It guarantees that every part is reached
+//! as in AWS (through HTTP, queues and the stream), that everything binds to 127.0.0.1, and that one clock, which can
+//! be moved, rules all of it. Nothing in the functions knows that it exists.
+
+pub mod args;
+pub mod control;
+pub mod crash;
+pub mod dynamo;
+mod front;
+mod functions;
+mod inline;
+pub mod invoke;
+pub mod pollers;
+mod ports;
+pub mod ready;
+mod resources;
+mod system;
+
+pub use system::{Options, System};

@@ -1,0 +1,39 @@
+//! `cargo run`: the whole system on this machine, until SIGINT or SIGTERM.
+
+use anyhow::Context;
+use clap::Parser;
+use local::{Options, System, args::Args};
+use std::io::Write;
+use tokio::signal::unix::{SignalKind, signal};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    platform::init_logs();
+    let args = Args::parse();
+    let endpoint = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be watched")?;
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be watched")?;
+    let system = System::start(Options {
+        api_port: args.port,
+        dynamodb_port: args.dynamodb_port,
+        sqs_port: args.sqs_port,
+        sandbox_port: args.sandbox_port,
+        dynamodb_url: endpoint("AWS_ENDPOINT_URL_DYNAMODB"),
+        sqs_url: endpoint("AWS_ENDPOINT_URL_SQS"),
+        timing: args.timing,
+    })
+    .await?;
+
+    // Programs read this one line on stdout; everything for people goes to stderr.
+    let line = serde_json::to_string(system.ready())?;
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "{line}").and_then(|()| stdout.flush()).context("the ready line cannot be written")?;
+    let _ = writeln!(std::io::stderr(), "{}", system.ready().hint());
+
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    let _ = writeln!(std::io::stderr(), "Ending: running invocations are finished first.");
+    system.stop().await
+}

@@ -1,0 +1,109 @@
+//! What a deployment consists of besides code: the table, the queues, the API keys and the provider secrets.
+//!
+//! Created through the AWS SDKs, so that the built-in stand-ins and any other endpoint are set up alike. Creating what
+//! is there already changes nothing.
+
+use anyhow::{Context, bail};
+use aws_sdk_sqs::{Client, types::QueueAttributeName};
+use protocol::timing::{RECEIVES_MAX, Timing};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use store::{ApiKey, SeedOutcome, Store};
+
+/// The table's name.
+pub(crate) const TABLE: &str = "sendonce";
+/// The region that stand-ins and events name.
+pub(crate) const REGION: &str = "us-east-1";
+/// The projects that exist from the start.
+pub(crate) const PROJECTS: [&str; 2] = ["acme", "globex"];
+
+/// Every scope there is.
+const ALL_SCOPES: [&str; 5] = ["messages:send", "messages:read", "refunds:create", "refunds:decide", "refunds:read"];
+/// The scopes that only read.
+const READ_SCOPES: [&str; 2] = ["messages:read", "refunds:read"];
+
+/// Name in the ready line, project, actor, scopes. The keys are well known on purpose: they open nothing but the local
+/// system, and a command pasted yesterday works today.
+const KEYS: [(&str, &str, &str, &[&str]); 4] = [
+    ("acme", "acme", "ada@acme.example", &ALL_SCOPES),
+    ("acme_readonly", "acme", "reader@acme.example", &READ_SCOPES),
+    ("acme_second", "acme", "grace@acme.example", &ALL_SCOPES),
+    ("globex", "globex", "hank@globex.example", &ALL_SCOPES),
+];
+
+/// The API key of a name in the ready line.
+fn api_key(name: &str) -> String {
+    format!("local_{name}_key")
+}
+
+/// Stores the API keys and returns them by name.
+pub(crate) async fn seed_api_keys(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut keys = BTreeMap::new();
+    for (name, project, actor, scopes) in KEYS {
+        let key = api_key(name);
+        let item = ApiKey {
+            project: project.to_owned(),
+            name: actor.to_owned(),
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            revoked_at_ms: None,
+        };
+        match store.add_api_key(&Sha256::digest(key.as_bytes()).into(), &item).await {
+            SeedOutcome::Stored | SeedOutcome::AlreadyThere => keys.insert(name.to_owned(), key),
+            SeedOutcome::Unknown(error) => bail!("the API key {name} could not be stored: {error}"),
+        };
+    }
+    Ok(keys)
+}
+
+/// The queues' URLs.
+#[derive(Clone, Debug)]
+pub(crate) struct Queues {
+    pub(crate) deliveries: String,
+    pub(crate) dead_letters: String,
+    pub(crate) parking: String,
+}
+
+/// Creates the queues, with the retention, visibility and redrive that the timing demands.
+pub(crate) async fn create_queues(client: &Client, timing: &Timing) -> anyhow::Result<Queues> {
+    let long = Timing::DEAD_LETTER_RETENTION;
+    let parking = create(client, "sendonce-parking", timing.visibility, long, None).await?;
+    let dead_letters = create(client, "sendonce-deliveries-dead", timing.visibility, long, None).await?;
+    let arn = queue_arn(client, &dead_letters).await?;
+    let redrive = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":{RECEIVES_MAX}}}"#);
+    let deliveries =
+        create(client, "sendonce-deliveries", timing.visibility, Timing::QUEUE_RETENTION, Some(redrive)).await?;
+    Ok(Queues { deliveries, dead_letters, parking })
+}
+
+async fn create(
+    client: &Client,
+    name: &str,
+    visibility_ms: u64,
+    retention_ms: u64,
+    redrive: Option<String>,
+) -> anyhow::Result<String> {
+    let mut request = client
+        .create_queue()
+        .queue_name(name)
+        .attributes(QueueAttributeName::VisibilityTimeout, visibility_ms.div_ceil(1_000).to_string())
+        .attributes(QueueAttributeName::MessageRetentionPeriod, (retention_ms / 1_000).to_string());
+    if let Some(policy) = redrive {
+        request = request.attributes(QueueAttributeName::RedrivePolicy, policy);
+    }
+    let answer = request.send().await.with_context(|| format!("the queue {name} could not be created"))?;
+    answer.queue_url.with_context(|| format!("the queue {name} has no URL"))
+}
+
+/// A queue's ARN.
+pub(crate) async fn queue_arn(client: &Client, url: &str) -> anyhow::Result<String> {
+    client
+        .get_queue_attributes()
+        .queue_url(url)
+        .attribute_names(QueueAttributeName::QueueArn)
+        .send()
+        .await
+        .with_context(|| format!("the queue {url} could not be described"))?
+        .attributes
+        .and_then(|mut attributes| attributes.remove(&QueueAttributeName::QueueArn))
+        .with_context(|| format!("the queue {url} has no ARN"))
+}

@@ -1,0 +1,332 @@
+//! Starting everything in the right order, and ending it.
+
+use crate::{
+    control::Control,
+    crash::Crashes,
+    dynamo::Dynamo,
+    front::front,
+    functions::{Deployment, Endpoints, deploy},
+    inline::InlineSwitch,
+    invoke::Function,
+    pollers::{self, checkpoint::Checkpoints},
+    ports::bind,
+    ready::Ready,
+    resources::{self, PROJECTS, Queues, TABLE, create_queues, queue_arn, seed_api_keys},
+};
+use anyhow::Context;
+use aws_sdk_dynamodbstreams::Client as StreamsClient;
+use axum::Router;
+use local_sqs::Sqs;
+use platform::{AwsTimeouts, Clock, aws_config_at};
+use protocol::timing::Timing;
+use sandbox::Sandbox;
+use serde_json::Value;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use store::Store;
+use tokio::{net::TcpListener, sync::watch, task::JoinSet};
+
+/// How often expired items are deleted, in local time. AWS takes up to days; nothing relies on it.
+const SWEEP_EVERY_MS: u64 = 60_000;
+/// How long open requests may take to end after a stop, in real time.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// How to start.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Port of the API; 0: any.
+    pub api_port: u16,
+    /// Port of the built-in DynamoDB; 0: any.
+    pub dynamodb_port: u16,
+    /// Port of the built-in SQS; 0: any.
+    pub sqs_port: u16,
+    /// Port of the sandbox; 0: any.
+    pub sandbox_port: u16,
+    /// A DynamoDB to use instead of the built-in one.
+    pub dynamodb_url: Option<String>,
+    /// An SQS to use instead of the built-in one.
+    pub sqs_url: Option<String>,
+    /// The durations.
+    pub timing: Timing,
+}
+
+impl Options {
+    /// Everything built in, on free ports, with the short durations: what a test starts.
+    #[must_use]
+    pub fn free_ports() -> Self {
+        Self {
+            api_port: 0,
+            dynamodb_port: 0,
+            sqs_port: 0,
+            sandbox_port: 0,
+            dynamodb_url: None,
+            sqs_url: None,
+            timing: Timing::SHORT,
+        }
+    }
+}
+
+/// A running system.
+#[derive(Debug)]
+pub struct System {
+    ready: Ready,
+    control: Control,
+    sandbox: Sandbox,
+    store: Store,
+    sqs: Option<Sqs>,
+    dynamo: Option<Dynamo>,
+    stop_front: watch::Sender<bool>,
+    front: JoinSet<()>,
+    stop_pollers: watch::Sender<bool>,
+    pollers: JoinSet<()>,
+    stop_services: watch::Sender<bool>,
+    services: JoinSet<()>,
+}
+
+impl System {
+    /// Starts everything; returns once every part answers.
+    ///
+    /// # Errors
+    /// What could not be started, and which flag helps where a port is in use.
+    pub async fn start(options: Options) -> anyhow::Result<Self> {
+        let faults = options.timing.violations();
+        anyhow::ensure!(faults.is_empty(), "{}", faults.join("\n"));
+        let clock = Clock::system();
+        let timing = options.timing;
+
+        // All ports first: a port in use is said before anything runs.
+        let (api_listener, api_url) = bind(options.api_port, "--port").await?;
+        let (sandbox_listener, sandbox_url) = bind(options.sandbox_port, "--sandbox-port").await?;
+        let (stop_services, services_stop) = watch::channel(false);
+        let (stop_front, front_stop) = watch::channel(false);
+        let (stop_pollers, pollers_stop) = watch::channel(false);
+        let (mut services, mut front_tasks, mut pollers) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
+
+        let (dynamo, dynamodb_url) = match options.dynamodb_url {
+            Some(url) => (None, url),
+            None => {
+                let (listener, _) = bind(options.dynamodb_port, "--dynamodb-port").await?;
+                let dynamo = Dynamo::start(listener, None, clock.clone()).await?;
+                let url = dynamo.url().to_owned();
+                (Some(dynamo), url)
+            }
+        };
+        let (sqs, sqs_url) = match options.sqs_url {
+            Some(url) => (None, url),
+            None => {
+                let (listener, url) = bind(options.sqs_port, "--sqs-port").await?;
+                let sqs = Sqs::new(clock.clone(), url.clone());
+                services.spawn(serve(listener, sqs.router(), services_stop.clone()));
+                (Some(sqs), url)
+            }
+        };
+        let sandbox = Sandbox::new(clock.clone(), sandbox_url.clone())?;
+        for project in PROJECTS {
+            sandbox.seed_project(project);
+        }
+
+        let limits = AwsTimeouts::within(Timing::PRODUCTION.record);
+        let endpoints = Endpoints { dynamodb: dynamodb_url, sqs: sqs_url, sandbox: sandbox_url };
+        let dynamodb_config = aws_config_at(limits, &endpoints.dynamodb).await;
+        let store = Store::new(aws_sdk_dynamodb::Client::new(&dynamodb_config), TABLE);
+        let stream_arn = store.create_table().await.context("the table could not be created")?;
+        let api_keys = seed_api_keys(&store).await?;
+        let sqs_client = aws_sdk_sqs::Client::new(&aws_config_at(limits, &endpoints.sqs).await);
+        let queues = create_queues(&sqs_client, &timing).await?;
+
+        let (crashes, inline) = (Crashes::default(), InlineSwitch::default());
+        let deployment = deploy(&endpoints, &queues, timing, &clock, &crashes, &inline).await;
+        let control = Control {
+            clock: clock.clone(),
+            crashes,
+            inline,
+            sqs: sqs.clone(),
+            pausable: vec![deployment.deliver.clone(), deployment.relay.clone(), deployment.dead_letter.clone()],
+        };
+        {
+            let (sandbox, extra) = (sandbox.clone(), control.clone().router());
+            let stop = services_stop.clone();
+            services.spawn(async move { sandbox.serve(sandbox_listener, extra, stop).await });
+        }
+        front_tasks.spawn(serve(api_listener, front(deployment.router.clone(), deployment.api.clone()), front_stop));
+        let streams = StreamsClient::new(&dynamodb_config);
+        spawn_pollers(&mut pollers, &deployment, &queues, sqs_client, &clock, &pollers_stop).await?;
+        spawn_stream(
+            &mut pollers,
+            &deployment.relay,
+            streams,
+            stream_arn,
+            dynamo.as_ref(),
+            timing,
+            &clock,
+            &pollers_stop,
+        );
+        if let Some(dynamo) = &dynamo {
+            pollers.spawn(sweep(dynamo.sweeper(), clock.clone(), pollers_stop.clone()));
+        }
+
+        let ready = Ready {
+            ready: true,
+            api: api_url,
+            console: None,
+            dynamodb: endpoints.dynamodb,
+            sqs: endpoints.sqs,
+            sandbox: endpoints.sandbox,
+            api_keys,
+            webhook_secrets: BTreeMap::new(),
+        };
+        Ok(Self {
+            ready,
+            control,
+            sandbox,
+            store,
+            sqs,
+            dynamo,
+            stop_front,
+            front: front_tasks,
+            stop_pollers,
+            pollers,
+            stop_services,
+            services,
+        })
+    }
+
+    /// URLs and keys.
+    #[must_use]
+    pub fn ready(&self) -> &Ready {
+        &self.ready
+    }
+
+    /// What POST /control does.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// The provider sandbox.
+    #[must_use]
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// The table, for tests that look at items.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The built-in SQS, if that is what runs.
+    #[must_use]
+    pub fn sqs(&self) -> Option<&Sqs> {
+        self.sqs.as_ref()
+    }
+
+    /// The one clock.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.control.clock
+    }
+
+    /// Ends everything in order: no new requests, running invocations to their end, then the stand-ins.
+    ///
+    /// # Errors
+    /// When the database does not stop cleanly.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        self.stop_front.send_replace(true);
+        drain(&mut self.front).await;
+        self.stop_pollers.send_replace(true);
+        // An invocation ends at its own timeout at the latest, so this wait is bounded.
+        while self.pollers.join_next().await.is_some() {}
+        self.stop_services.send_replace(true);
+        drain(&mut self.services).await;
+        if let Some(dynamo) = self.dynamo.take() {
+            dynamo.stop().await?;
+        }
+        Ok(())
+    }
+}
+
+async fn drain(tasks: &mut JoinSet<()>) {
+    let all = async { while tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(DRAIN, all).await.is_err() {
+        tasks.shutdown().await;
+    }
+}
+
+async fn serve(listener: TcpListener, router: Router, stop: pollers::Stop) {
+    let served = axum::serve(listener, router).with_graceful_shutdown(async move { pollers::stopped(&stop).await });
+    if let Err(error) = served.await {
+        tracing::error!(error = %error, "a server of the local system ended");
+    }
+}
+
+async fn sweep(sweeper: crate::dynamo::Sweeper, clock: Clock, stop: pollers::Stop) {
+    loop {
+        let next = clock.now_ms().saturating_add(SWEEP_EVERY_MS);
+        tokio::select! {
+            () = pollers::stopped(&stop) => return,
+            () = clock.sleep_until(next) => {}
+        }
+        if let Err(error) = sweeper.sweep_ttl().await {
+            tracing::warn!(error = %error, "expired items were not swept");
+        }
+    }
+}
+
+async fn spawn_pollers(
+    tasks: &mut JoinSet<()>,
+    deployment: &Deployment,
+    queues: &Queues,
+    client: aws_sdk_sqs::Client,
+    clock: &Clock,
+    stop: &pollers::Stop,
+) -> anyhow::Result<()> {
+    for (url, function) in [(&queues.deliveries, &deployment.deliver), (&queues.dead_letters, &deployment.dead_letter)]
+    {
+        let arn = queue_arn(&client, url).await?;
+        let source = pollers::sqs::SqsSource::new(client.clone(), url.clone(), arn, resources::REGION.to_owned());
+        tasks.spawn(pollers::sqs::run(source, function.clone(), clock.clone(), stop.clone()));
+    }
+    Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "one call, in one place")]
+fn spawn_stream(
+    tasks: &mut JoinSet<()>,
+    relay: &Function,
+    client: StreamsClient,
+    stream_arn: String,
+    dynamo: Option<&Dynamo>,
+    timing: Timing,
+    clock: &Clock,
+    stop: &pollers::Stop,
+) {
+    let trim = dynamo.map(|dynamo| {
+        let trimmer = dynamo.trimmer();
+        Arc::new(move |before: String| {
+            let trimmer = trimmer.clone();
+            let trimmed: futures_util::future::BoxFuture<'static, ()> = Box::pin(async move {
+                if let Err(error) = trimmer.trim(TABLE, &before).await {
+                    tracing::warn!(error = %error, "stream records were not trimmed");
+                }
+            });
+            trimmed
+        }) as pollers::stream::Trim
+    });
+    let source = pollers::stream::StreamSource {
+        client,
+        stream_arn,
+        region: resources::REGION.to_owned(),
+        window_ms: timing.window,
+        filter: Arc::new(relay_filter),
+        checkpoints: Checkpoints::memory(),
+        trim,
+    };
+    tasks.spawn(pollers::stream::run(source, relay.clone(), clock.clone(), stop.clone()));
+}
+
+/// The relay's filter criteria, on the `dynamodb` key only as in AWS: the sort key is M or R and there is a new image.
+fn relay_filter(record: &Value) -> bool {
+    let change = &record["dynamodb"];
+    let sk = change["Keys"]["sk"]["S"].as_str();
+    matches!(sk, Some("M" | "R")) && change.get("NewImage").is_some()
+}

@@ -1,0 +1,142 @@
+//! FCM HTTP v1, `messages:send`: checks a request as FCM does, then plays the device's script.
+
+mod check;
+mod refusal;
+
+use crate::{
+    Sandbox,
+    ledger::Entry,
+    respond::json,
+    script::Outcome,
+    serve::Cut,
+    state::{Shared, State as Shelf},
+};
+use axum::{
+    Extension,
+    extract::{Path, State},
+    response::Response,
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header::RETRY_AFTER};
+use platform::RandomError;
+use refusal::Refusal;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What becomes of a request after it was written down.
+enum Then {
+    Answer(Response),
+    /// Close the connection.
+    Cut,
+    /// Say nothing until the client goes away.
+    Hang,
+}
+
+pub(crate) async fn handle(
+    State(sandbox): State<Sandbox>,
+    Path(project_id): Path<String>,
+    cut: Option<Extension<Cut>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    match decide(&sandbox, &project_id, &headers, &body) {
+        Then::Answer(response) => return response,
+        Then::Cut => {
+            if let Some(Extension(cut)) = cut {
+                cut.now();
+            }
+        }
+        Then::Hang => {}
+    }
+    std::future::pending().await
+}
+
+/// Decides and writes the ledger entry in one step, so that an answer is never seen before its entry.
+fn decide(sandbox: &Sandbox, project_id: &str, headers: &HeaderMap, body: &[u8]) -> Then {
+    let shared = &sandbox.shared;
+    let now_ms = shared.clock.now_ms();
+    let payload = serde_json::from_slice(body).unwrap_or_else(|_| json!(String::from_utf8_lossy(body)));
+    let mut entry = Entry {
+        seq: 0,
+        provider: "fcm",
+        token: payload.pointer("/message/token").and_then(Value::as_str).map(str::to_owned),
+        id: None,
+        collapse_id: collapse_id(&payload),
+        headers: shown(headers),
+        payload,
+        accepted: false,
+        answered: true,
+        status: None,
+        at: now_ms,
+    };
+    let mut state = sandbox.state();
+    let checked = check::request(&state, headers, project_id, &entry.payload, now_ms);
+    let then = match checked {
+        Ok(checked) if checked.validate_only => {
+            Then::Answer(accepted(&format!("projects/{project_id}/messages/fake_message_id")))
+        }
+        Ok(checked) => play(&mut state, shared, project_id, &checked.token, &mut entry),
+        Err(refusal) => Then::Answer(refusal.response()),
+    };
+    match &then {
+        Then::Answer(response) => entry.status = Some(response.status().as_u16()),
+        Then::Cut | Then::Hang => entry.answered = false,
+    }
+    state.ledger.add(entry);
+    then
+}
+
+fn play(state: &mut Shelf, shared: &Shared, project_id: &str, token: &str, entry: &mut Entry) -> Then {
+    let Ok(name) = message_name(shared, project_id, entry.at) else {
+        return Then::Answer(Refusal::scripted(500, None).response());
+    };
+    let outcome = state.scripts.next(token);
+    entry.accepted = match outcome {
+        Outcome::Accept | Outcome::DropAfterAccept | Outcome::HangAfterAccept => true,
+        Outcome::Hang | Outcome::Answer { .. } => false,
+    };
+    let then = match outcome {
+        Outcome::Accept => Then::Answer(accepted(&name)),
+        Outcome::DropAfterAccept => Then::Cut,
+        Outcome::HangAfterAccept | Outcome::Hang => Then::Hang,
+        Outcome::Answer { status, reason, retry_after } => {
+            let mut response = Refusal::scripted(status, reason).response();
+            if let Some(seconds) = retry_after {
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+            }
+            Then::Answer(response)
+        }
+    };
+    entry.id = entry.accepted.then_some(name);
+    then
+}
+
+fn accepted(name: &str) -> Response {
+    json(StatusCode::OK, &json!({ "name": name }))
+}
+
+/// As FCM names messages to Android devices: `projects/p/messages/0:1500415314455276%31bd1c9631bd1c96`.
+fn message_name(shared: &Shared, project_id: &str, now_ms: u64) -> Result<String, RandomError> {
+    let random = u64::from_be_bytes(shared.random.bytes::<8>()?);
+    let micros = now_ms * 1_000 + random % 1_000;
+    Ok(format!("projects/{project_id}/messages/0:{micros}%{random:016x}"))
+}
+
+fn collapse_id(payload: &Value) -> Option<String> {
+    let paths = ["/android/notification/tag", "/webpush/notification/tag", "/android/collapse_key"];
+    let message = payload.get("message")?;
+    paths.iter().find_map(|path| message.pointer(path)).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let mut shown: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in headers {
+        let value = if name == http::header::AUTHORIZATION {
+            "(not shown)".to_owned()
+        } else {
+            String::from_utf8_lossy(value.as_bytes()).into_owned()
+        };
+        shown.entry(name.as_str().to_owned()).and_modify(|all| *all = format!("{all}, {value}")).or_insert(value);
+    }
+    shown
+}

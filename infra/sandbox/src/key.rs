@@ -1,0 +1,43 @@
+//! The one RSA key of this sandbox: its private half is in every key file handed out, its public half checks
+//! assertions. Made at start, so no private key is kept in the repository.
+
+use aws_lc_rs::{
+    encoding::AsDer,
+    rsa::{KeyPair, KeySize},
+    signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+
+/// Characters in a line of PEM (RFC 7468, section 2).
+const PEM_LINE: usize = 64;
+
+pub(crate) struct SigningKey {
+    pem: String,
+    public: Vec<u8>,
+}
+
+impl SigningKey {
+    pub(crate) fn generate() -> Option<Self> {
+        let pair = KeyPair::generate(KeySize::Rsa2048).ok()?;
+        let der = pair.as_der().ok()?;
+        let text = STANDARD.encode(der.as_ref());
+        let mut pem = String::from("-----BEGIN PRIVATE KEY-----\n");
+        for (at, c) in text.chars().enumerate() {
+            if at > 0 && at % PEM_LINE == 0 {
+                pem.push('\n');
+            }
+            pem.push(c);
+        }
+        pem.push_str("\n-----END PRIVATE KEY-----\n");
+        Some(Self { pem, public: pair.public_key().as_ref().to_vec() })
+    }
+
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// Whether `signature` is RS256 of `text` by this key.
+    pub(crate) fn signed(&self, text: &[u8], signature: &[u8]) -> bool {
+        UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &self.public).verify(text, signature).is_ok()
+    }
+}

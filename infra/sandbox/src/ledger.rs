@@ -1,0 +1,103 @@
+//! Everything that reached a provider, in the order of arrival.
+
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Entries that are kept; the oldest make room.
+pub const LEDGER_MAX_ENTRIES: usize = 100_000;
+
+/// One request that reached a provider.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// Counts up from 1 over all providers, and goes on when the ledger is emptied.
+    pub seq: u64,
+    /// "fcm".
+    pub provider: &'static str,
+    /// The device token in full; null if the request named none.
+    pub token: Option<String>,
+    /// The id that the provider gave; null unless accepted.
+    pub id: Option<String>,
+    /// What makes a repeat replace its first: the notification's tag, else the collapse key.
+    pub collapse_id: Option<String>,
+    /// In lower case; repeated ones joined by a comma, `authorization` without its value.
+    pub headers: BTreeMap<String, String>,
+    /// The body as JSON; a text if it was none.
+    pub payload: Value,
+    /// The device would have got it.
+    pub accepted: bool,
+    /// An answer was sent.
+    pub answered: bool,
+    /// Its HTTP status; null when unanswered.
+    pub status: Option<u16>,
+    /// When it arrived, in milliseconds since the Unix epoch.
+    pub at: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Ledger {
+    entries: VecDeque<Entry>,
+    last_seq: u64,
+}
+
+impl Ledger {
+    /// Numbers an entry and keeps it.
+    pub(crate) fn add(&mut self, mut entry: Entry) {
+        self.last_seq += 1;
+        entry.seq = self.last_seq;
+        if self.entries.len() >= LEDGER_MAX_ENTRIES {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(entry);
+    }
+
+    pub(crate) fn entries(&self, token: Option<&str>) -> Vec<Entry> {
+        let wanted = |entry: &&Entry| token.is_none() || entry.token.as_deref() == token;
+        self.entries.iter().filter(wanted).cloned().collect()
+    }
+
+    /// The newest, newest first.
+    pub(crate) fn newest(&self, count: usize) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().rev().take(count)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(token: &str) -> Entry {
+        Entry {
+            seq: 0,
+            provider: "fcm",
+            token: Some(token.to_owned()),
+            id: None,
+            collapse_id: None,
+            headers: BTreeMap::new(),
+            payload: Value::Null,
+            accepted: false,
+            answered: true,
+            status: Some(400),
+            at: 0,
+        }
+    }
+
+    #[test]
+    fn the_oldest_make_room_and_numbers_go_on() {
+        let mut ledger = Ledger::default();
+        for _ in 0..=LEDGER_MAX_ENTRIES {
+            ledger.add(entry("a"));
+        }
+        ledger.add(entry("b"));
+        let all = ledger.entries(None);
+        assert_eq!((all.len(), all[0].seq), (LEDGER_MAX_ENTRIES, 3));
+        ledger.clear();
+        ledger.add(entry("b"));
+        assert_eq!(ledger.entries(Some("b"))[0].seq, LEDGER_MAX_ENTRIES as u64 + 3);
+        assert!(ledger.entries(Some("a")).is_empty());
+    }
+}

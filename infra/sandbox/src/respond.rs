@@ -1,0 +1,27 @@
+//! Answers in the shapes of those that this sandbox stands for.
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use serde_json::Value;
+
+/// Longest request body that is read. FCM's and Secrets Manager's limits are far below.
+pub(crate) const BODY_MAX_BYTES: usize = 1_048_576;
+
+/// A JSON answer.
+pub(crate) fn json(status: StatusCode, body: &Value) -> Response {
+    typed(status, "application/json; charset=UTF-8", body.to_string())
+}
+
+/// An answer of the AWS JSON 1.1 protocol.
+pub(crate) fn aws(status: StatusCode, body: &Value) -> Response {
+    typed(status, "application/x-amz-json-1.1", body.to_string())
+}
+
+pub(crate) fn typed(status: StatusCode, content_type: &'static str, body: String) -> Response {
+    let mut response = (status, Body::from(body)).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

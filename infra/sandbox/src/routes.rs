@@ -1,0 +1,62 @@
+//! All routes of the sandbox, and the handlers of the ledger and the scripts.
+
+use crate::{
+    Sandbox, fcm, oauth, page,
+    respond::{BODY_MAX_BYTES, json},
+    script::Outcome,
+    secrets,
+};
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, Path, Query, State},
+    response::{IntoResponse, Response},
+    routing::{get, post, put},
+};
+use bytes::Bytes;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+impl Sandbox {
+    /// The sandbox's routes, for a server of one's own. Outcomes that close a connection need [`Sandbox::serve`];
+    /// behind any other server they hang instead.
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/", get(page::show).post(secrets::handle))
+            .route("/ledger", get(show_ledger).delete(clear_ledger))
+            .route("/scripts/{token}", put(put_script))
+            .route("/token", post(oauth::handle))
+            .route("/v1/projects/{project_id}/messages:send", post(fcm::handle))
+            .layer(DefaultBodyLimit::max(BODY_MAX_BYTES))
+            .with_state(self.clone())
+    }
+}
+
+#[derive(Deserialize)]
+struct LedgerQuery {
+    token: Option<String>,
+}
+
+async fn show_ledger(State(sandbox): State<Sandbox>, Query(query): Query<LedgerQuery>) -> Response {
+    json(StatusCode::OK, &json!(sandbox.ledger(query.token.as_deref())))
+}
+
+async fn clear_ledger(State(sandbox): State<Sandbox>) -> Response {
+    sandbox.clear_ledger();
+    StatusCode::NO_CONTENT.into_response()
+}
+
+async fn put_script(State(sandbox): State<Sandbox>, Path(token): Path<String>, body: Bytes) -> Response {
+    let script: Value = match serde_json::from_slice(&body) {
+        Ok(script) => script,
+        Err(error) => return refuse(&format!("the script is not JSON: {error}")),
+    };
+    match Outcome::parse_all(&script).and_then(|outcomes| sandbox.script(&token, outcomes)) {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(fault) => refuse(&fault.to_string()),
+    }
+}
+
+fn refuse(why: &str) -> Response {
+    json(StatusCode::BAD_REQUEST, &json!({ "error": why }))
+}

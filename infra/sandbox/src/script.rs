@@ -1,0 +1,183 @@
+//! What happens to the next requests for a device.
+//!
+//! `PUT /scripts/{token}` replaces a device's script; each request that passes the provider's own checks uses up one
+//! outcome, and after the last one everything is accepted.
+
+use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
+
+/// Outcomes of one script at most.
+pub const SCRIPT_MAX_OUTCOMES: usize = 1_000;
+/// Devices with a script at most.
+pub const SCRIPTS_MAX: usize = 100_000;
+/// Longest `reason`, in bytes.
+const REASON_MAX_BYTES: usize = 64;
+/// Longest `retry_after`, in seconds: a day.
+const RETRY_AFTER_MAX: u64 = 86_400;
+/// How much of a wrong element is repeated in its fault.
+const SHOWN_MAX_CHARS: usize = 200;
+/// The outcomes that are words.
+const WORDS: [(&str, Outcome); 4] = [
+    ("accept", Outcome::Accept),
+    ("drop_after_accept", Outcome::DropAfterAccept),
+    ("hang_after_accept", Outcome::HangAfterAccept),
+    ("hang", Outcome::Hang),
+];
+
+/// What happens to one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Accepted and answered.
+    Accept,
+    /// Accepted; the connection is closed without an answer.
+    DropAfterAccept,
+    /// Accepted; no answer until the client goes away.
+    HangAfterAccept,
+    /// Neither accepted nor answered, until the client goes away.
+    Hang,
+    /// Refused with this answer.
+    Answer {
+        /// 400 to 599.
+        status: u16,
+        /// The provider's own code, for example "UNREGISTERED".
+        reason: Option<String>,
+        /// Seconds.
+        retry_after: Option<u64>,
+    },
+}
+
+/// What is wrong with a script, in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ScriptFault(String);
+
+impl Outcome {
+    /// Reads a script.
+    pub(crate) fn parse_all(script: &Value) -> Result<Vec<Self>, ScriptFault> {
+        let elements =
+            script.as_array().ok_or_else(|| ScriptFault("a script is a JSON array of outcomes".to_owned()))?;
+        let parse = |(at, element): (usize, &Value)| {
+            Self::parse(element).map_err(|rule| {
+                let shown: String = element.to_string().chars().take(SHOWN_MAX_CHARS).collect();
+                ScriptFault(format!("element {at} ({shown}): {rule}"))
+            })
+        };
+        elements.iter().enumerate().map(parse).collect()
+    }
+
+    fn parse(element: &Value) -> Result<Self, String> {
+        if let Some(word) = element.as_str() {
+            let known = WORDS.iter().find(|(name, _)| *name == word).map(|(_, outcome)| outcome.clone());
+            return known.ok_or_else(|| format!("the words are {}", WORDS.map(|(name, _)| name).join(", ")));
+        }
+        let members = element.as_object().ok_or("an outcome is a word or an object with a status")?;
+        if let Some(name) = members.keys().find(|name| !["status", "reason", "retry_after"].contains(&name.as_str())) {
+            return Err(format!("{name} is not a member; there are status, reason and retry_after"));
+        }
+        let status = members.get("status").and_then(Value::as_u64).filter(|status| (400..=599).contains(status));
+        let status = status.and_then(|status| u16::try_from(status).ok());
+        let reason = match members.get("reason") {
+            None => None,
+            Some(Value::String(code)) if is_code(code) => Some(code.clone()),
+            Some(_) => return Err(format!("reason is 1 to {REASON_MAX_BYTES} letters, digits and '_'")),
+        };
+        let retry_after = match members.get("retry_after") {
+            None => None,
+            Some(seconds) => match seconds.as_u64().filter(|seconds| *seconds <= RETRY_AFTER_MAX) {
+                Some(seconds) => Some(seconds),
+                None => return Err(format!("retry_after is a whole number of seconds, 0 to {RETRY_AFTER_MAX}")),
+            },
+        };
+        let status = status.ok_or("status is 400 to 599")?;
+        Ok(Self::Answer { status, reason, retry_after })
+    }
+}
+
+fn is_code(code: &str) -> bool {
+    (1..=REASON_MAX_BYTES).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+#[derive(Default)]
+pub(crate) struct Scripts {
+    by_token: HashMap<String, VecDeque<Outcome>>,
+}
+
+impl Scripts {
+    pub(crate) fn set(&mut self, token: &str, outcomes: Vec<Outcome>) -> Result<(), ScriptFault> {
+        if outcomes.len() > SCRIPT_MAX_OUTCOMES {
+            return Err(ScriptFault(format!("a script has at most {SCRIPT_MAX_OUTCOMES} outcomes")));
+        }
+        if outcomes.is_empty() {
+            self.by_token.remove(token);
+            return Ok(());
+        }
+        if self.by_token.len() >= SCRIPTS_MAX && !self.by_token.contains_key(token) {
+            return Err(ScriptFault(format!("at most {SCRIPTS_MAX} devices can have a script")));
+        }
+        self.by_token.insert(token.to_owned(), outcomes.into());
+        Ok(())
+    }
+
+    /// Uses up a device's next outcome.
+    pub(crate) fn next(&mut self, token: &str) -> Outcome {
+        let Some(left) = self.by_token.get_mut(token) else { return Outcome::Accept };
+        let next = left.pop_front().unwrap_or(Outcome::Accept);
+        if left.is_empty() {
+            self.by_token.remove(token);
+        }
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_documented_outcome_is_read() {
+        let script = json!(["accept", "drop_after_accept", "hang_after_accept", "hang",
+            {"status": 503, "retry_after": 2}, {"status": 404, "reason": "UNREGISTERED"}]);
+        let read = Outcome::parse_all(&script).unwrap();
+        assert_eq!(read[..4], WORDS.map(|(_, outcome)| outcome));
+        assert_eq!(read[4], Outcome::Answer { status: 503, reason: None, retry_after: Some(2) });
+        let unregistered = Some("UNREGISTERED".to_owned());
+        assert_eq!(read[5], Outcome::Answer { status: 404, reason: unregistered, retry_after: None });
+    }
+
+    #[test]
+    fn a_fault_names_the_element_and_the_rule() {
+        let cases = [
+            (json!("accept"), "a JSON array"),
+            (json!(["accept", "reset"]), r#"element 1 ("reset"): the words are accept, drop_after_accept"#),
+            (json!([7]), "element 0 (7): an outcome is a word or an object"),
+            (json!([{"status": 200}]), "status is 400 to 599"),
+            (json!([{"reason": "X"}]), "status is 400 to 599"),
+            (json!([{"status": 503.5}]), "status is 400 to 599"),
+            (json!([{"status": 503, "retry_after": -1}]), "retry_after is a whole number"),
+            (json!([{"status": 503, "reason": ""}]), "reason is 1 to 64"),
+            (json!([{"status": 503, "delay": 1}]), "delay is not a member"),
+        ];
+        for (script, words) in cases {
+            let fault = Outcome::parse_all(&script).unwrap_err().to_string();
+            assert!(fault.contains(words), "{fault}");
+        }
+    }
+
+    #[test]
+    fn scripts_are_used_up_and_bounded() {
+        let mut scripts = Scripts::default();
+        scripts.set("a", vec![Outcome::Hang, Outcome::Accept]).unwrap();
+        assert_eq!(
+            [scripts.next("a"), scripts.next("a"), scripts.next("a")],
+            [Outcome::Hang, Outcome::Accept, Outcome::Accept]
+        );
+        assert!(scripts.by_token.is_empty());
+        scripts.set("a", vec![Outcome::Hang]).unwrap();
+        assert!(scripts.set("a", vec![Outcome::Accept; SCRIPT_MAX_OUTCOMES + 1]).is_err());
+        assert_eq!(scripts.next("a"), Outcome::Hang);
+        scripts.set("a", vec![Outcome::Hang]).unwrap();
+        scripts.set("a", Vec::new()).unwrap();
+        assert_eq!(scripts.next("a"), Outcome::Accept);
+    }
+}

@@ -1,0 +1,142 @@
+//! The handle that everything shares, and what tests and the local system do with it directly.
+
+use crate::{
+    key::SigningKey,
+    ledger::{Entry, Ledger},
+    oauth::Tokens,
+    script::{Outcome, ScriptFault, Scripts},
+    secrets::Secrets,
+};
+use platform::{Clock, Random, RandomError};
+use serde_json::json;
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// The machine cannot make keys or random numbers.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// No RSA key could be made.
+    #[error("no RSA key could be made")]
+    Key,
+    /// No random bytes.
+    #[error(transparent)]
+    Random(#[from] RandomError),
+}
+
+/// A handle on the sandbox. Clones show the same ledger, scripts and secrets.
+#[derive(Clone)]
+pub struct Sandbox {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
+    pub(crate) base_url: String,
+    pub(crate) key: SigningKey,
+    pub(crate) connections: AtomicU64,
+    state: Mutex<State>,
+}
+
+/// Everything that changes. One lock: a request's look at the script and its ledger entry are one step.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) ledger: Ledger,
+    pub(crate) scripts: Scripts,
+    pub(crate) secrets: Secrets,
+    pub(crate) tokens: Tokens,
+    /// Google accounts by e-mail address, each with its project.
+    pub(crate) accounts: HashMap<String, String>,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sandbox").field("base_url", &self.shared.base_url).finish_non_exhaustive()
+    }
+}
+
+impl Sandbox {
+    /// `base_url` is where [`Sandbox::serve`] will be reached, for example `http://127.0.0.1:8090`; it goes into the
+    /// credentials that are handed out. Makes one RSA key, which takes a moment.
+    ///
+    /// # Errors
+    /// When the machine cannot make keys or random numbers.
+    pub fn new(clock: Clock, base_url: String) -> Result<Self, SandboxError> {
+        let random = Random::system();
+        random.bytes::<16>()?;
+        let key = SigningKey::generate().ok_or(SandboxError::Key)?;
+        let base_url = base_url.trim_end_matches('/').to_owned();
+        Ok(Self {
+            shared: Arc::new(Shared {
+                clock,
+                random,
+                base_url,
+                key,
+                connections: AtomicU64::new(0),
+                state: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Makes a Google account for a project and stores its key file as the secret `sendonce/{project}/fcm`. Doing it
+    /// again changes nothing.
+    pub fn seed_project(&self, project: &str) {
+        let project_id = format!("{project}-sandbox");
+        let email = format!("sendonce@{project_id}.iam.gserviceaccount.com");
+        let base_url = &self.shared.base_url;
+        let file = json!({
+            "type": "service_account",
+            "project_id": project_id,
+            "private_key_id": "sandbox",
+            "private_key": self.shared.key.pem(),
+            "client_email": email,
+            "token_uri": format!("{base_url}/token"),
+            "fcm_base_url": base_url,
+        });
+        let mut state = self.state();
+        state.accounts.insert(email, project_id);
+        state.secrets.put(&format!("sendonce/{project}/fcm"), file.to_string(), None, self.shared.clock.now_ms());
+    }
+
+    /// What reached a provider, oldest first; with a token, only what was for that device.
+    #[must_use]
+    pub fn ledger(&self, token: Option<&str>) -> Vec<Entry> {
+        self.state().ledger.entries(token)
+    }
+
+    /// Empties the ledger. Sequence numbers go on, scripts stay.
+    pub fn clear_ledger(&self) {
+        self.state().ledger.clear();
+    }
+
+    /// Sets what happens to the next requests for a device, in order; after that everything is accepted. Replaces
+    /// what was left of an earlier script; an empty one removes it.
+    ///
+    /// # Errors
+    /// When a bound is exceeded. Nothing is stored then.
+    pub fn script(&self, token: &str, outcomes: Vec<Outcome>) -> Result<(), ScriptFault> {
+        self.state().scripts.set(token, outcomes)
+    }
+
+    /// Access tokens handed out so far.
+    #[must_use]
+    pub fn tokens_issued(&self) -> u64 {
+        self.state().tokens.issued()
+    }
+
+    /// Connections accepted so far by [`Sandbox::serve`].
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,1 @@
+//! Everything through HTTP and the queue.
