@@ -5,9 +5,9 @@
 
 use tracing_subscriber::EnvFilter;
 
-/// Starts logging at the level of `RUST_LOG` (default `info`). A second call changes nothing.
-pub fn init_logs() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+/// Starts logging at the level of `RUST_LOG`, or as `default` says (for example `info`). A second call changes nothing.
+pub fn init_logs(default: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let subscriber = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).finish();
     let _ = tracing::subscriber::set_global_default(subscriber);
 }

@@ -3,7 +3,12 @@
 //! Route, method, API key, scope, content type, size, syntax, unknown members, key, validation, reuse: a caller
 //! without a key learns nothing about bodies, and nothing of a message is looked up for it.
 
-use crate::{Api, accept::accept, key, validate, view};
+use crate::{
+    Api,
+    accept::accept,
+    key, validate,
+    view::{Accepted, Shown},
+};
 use axum::{
     Json, Router,
     body::Body,
@@ -51,7 +56,7 @@ async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Resp
         Problem::unavailable()
     })?;
     let location = |id: MessageId| [(header::LOCATION, format!("/v1/messages/{id}"))];
-    let accepted = |status: &str, id: MessageId| Json(json!({"status": status, "id": id.to_string()}));
+    let accepted = |status: &'static str, id: MessageId| Json(Accepted::new(status, id));
     match verdict {
         Verdict::Queued(id) => Ok((StatusCode::ACCEPTED, location(id), accepted("queued", id)).into_response()),
         Verdict::Duplicate(id) => {
@@ -98,5 +103,5 @@ async fn read(api: &Api, project: &str, key: KeyHash, id: Option<MessageId>) -> 
         let message = &stored.message;
         message.project == project && id.is_none_or(|id| id == message.id) && message.valid_until_s >= now / 1_000
     });
-    Ok(visible.map(|stored| Json(view::message(&stored, now, &api.timing)).into_response()))
+    Ok(visible.map(|stored| Json(Shown::new(&stored, now, &api.timing)).into_response()))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    platform::init_logs();
+    platform::init_logs("info");
     let settings = Settings::read(EnvReader::process())?;
     let aws = aws_config(AwsTimeouts::within(settings.timing.record)).await;
     let sqs = aws_sdk_sqs::Client::new(&aws);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    platform::init_logs();
+    platform::init_logs("info");
     let settings = Settings::read(EnvReader::process())?;
     let timing = settings.timing;
     let aws = aws_config(AwsTimeouts::within(timing.record)).await;

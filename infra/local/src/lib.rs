@@ -16,6 +16,7 @@ pub mod pollers;
 mod ports;
 pub mod ready;
 mod resources;
+pub mod stream;
 mod system;
 
 pub use system::{Options, System};

@@ -8,7 +8,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    platform::init_logs();
+    // Dynoxide warns of every refused condition, and a refused condition is how duplicates are recognised.
+    platform::init_logs("info,dynoxide=error");
     let args = Args::parse();
     let endpoint = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be watched")?;

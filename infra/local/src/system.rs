@@ -8,10 +8,11 @@ use crate::{
     functions::{Deployment, Endpoints, deploy},
     inline::InlineSwitch,
     invoke::Function,
-    pollers::{self, checkpoint::Checkpoints},
+    pollers,
     ports::bind,
     ready::Ready,
     resources::{self, PROJECTS, Queues, TABLE, create_queues, queue_arn, seed_api_keys},
+    stream::{self, checkpoint::Checkpoints},
 };
 use anyhow::Context;
 use aws_sdk_dynamodbstreams::Client as StreamsClient;
@@ -310,9 +311,9 @@ fn spawn_stream(
                 }
             });
             trimmed
-        }) as pollers::stream::Trim
+        }) as stream::Trim
     });
-    let source = pollers::stream::StreamSource {
+    let source = stream::StreamSource {
         client,
         stream_arn,
         region: resources::REGION.to_owned(),
@@ -321,7 +322,7 @@ fn spawn_stream(
         checkpoints: Checkpoints::memory(),
         trim,
     };
-    tasks.spawn(pollers::stream::run(source, relay.clone(), clock.clone(), stop.clone()));
+    tasks.spawn(stream::run(source, relay.clone(), clock.clone(), stop.clone()));
 }
 
 /// The relay's filter criteria, on the `dynamodb` key only as in AWS: the sort key is M or R and there is a new image.

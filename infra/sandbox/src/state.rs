@@ -85,7 +85,7 @@ impl Sandbox {
     }
 
     /// Makes a Google account for a project and stores its key file as the secret `sendonce/{project}/fcm`. Doing it
-    /// again changes nothing.
+    /// again restores that secret.
     pub fn seed_project(&self, project: &str) {
         let project_id = format!("{project}-sandbox");
         let email = format!("sendonce@{project_id}.iam.gserviceaccount.com");

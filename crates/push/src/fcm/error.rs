@@ -112,4 +112,5 @@ fn fcm_code(error: &Value) -> Option<&str> {
 }
 
 #[cfg(test)]
+#[path = "error_tests.rs"]
 mod tests;

@@ -105,4 +105,5 @@ fn names_and_values(part: &Value) -> usize {
 }
 
 #[cfg(test)]
+#[path = "payload_tests.rs"]
 mod tests;

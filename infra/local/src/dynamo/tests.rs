@@ -1,3 +1,5 @@
+//! The local DynamoDB on a real file: speed, trimming, expiry, what is kept and what is removed.
+
 use super::{
     testing::{Fixture, TABLE},
     *,

@@ -1,15 +1,12 @@
 //! Lambda's event source mappings: what carries messages and stream records to the functions.
 //!
-//! Called by the local system, one task per mapping ([`sqs::run`], [`stream::run`]). They guarantee what AWS promises
+//! Called by the local system, one task per mapping ([`sqs::run`], [`crate::stream::run`]). They guarantee what AWS promises
 //! and no more: a message is deleted, a record passed, only after the function answered for it; everything may come
 //! again. On shutdown they take no new work and return once what runs has ended. No correctness rests on the pace at
 //! which they work.
 
-pub mod checkpoint;
-pub mod record;
 pub mod response;
 pub mod sqs;
-pub mod stream;
 
 use platform::Clock;
 use tokio::sync::watch;
@@ -24,13 +21,13 @@ pub async fn stopped(stop: &Stop) {
 }
 
 /// Whether pollers are to stop.
-fn is_stopped(stop: &Stop) -> bool {
+pub(crate) fn is_stopped(stop: &Stop) -> bool {
     *stop.borrow() || stop.has_changed().is_err()
 }
 
 /// Pauses that grow from 0.2 s to 5 s of the local clock while something keeps failing.
 #[derive(Debug, Default)]
-struct Backoff {
+pub(crate) struct Backoff {
     failures: u32,
 }
 
@@ -39,19 +36,19 @@ impl Backoff {
     const LONGEST_MS: u64 = 5_000;
 
     /// The next pause in ms.
-    fn next_ms(&mut self) -> u64 {
+    pub(crate) fn next_ms(&mut self) -> u64 {
         // Beyond 2^5 the longest pause is reached.
         let pause = Self::FIRST_MS << self.failures.min(5);
         self.failures = self.failures.saturating_add(1);
         pause.min(Self::LONGEST_MS)
     }
 
-    fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
 
     /// Waits for the next pause. False if pollers are to stop.
-    async fn wait(&mut self, clock: &Clock, stop: &Stop) -> bool {
+    pub(crate) async fn wait(&mut self, clock: &Clock, stop: &Stop) -> bool {
         let until = clock.now_ms().saturating_add(self.next_ms());
         tokio::select! {
             biased;

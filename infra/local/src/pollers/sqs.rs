@@ -227,4 +227,5 @@ fn message_attribute(value: &MessageAttributeValue) -> Value {
 }
 
 #[cfg(test)]
+#[path = "sqs_tests.rs"]
 mod tests;

@@ -1,3 +1,5 @@
+//! What is sent to FCM, and what of it counts against the limit.
+
 use super::*;
 use protocol::content::Notification;
 use std::collections::BTreeMap;

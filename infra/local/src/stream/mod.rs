@@ -6,11 +6,16 @@
 //! is passed which the function did not answer for. The pace of polling is of no importance: DynamoDB has no push.
 
 mod batch;
+pub mod checkpoint;
+#[cfg(test)]
+mod fake;
+pub mod record;
 mod shard;
 
-use super::{Backoff, Stop, checkpoint::Checkpoints, is_stopped, stopped};
 use crate::invoke::Function;
+use crate::pollers::{Backoff, Stop, is_stopped, stopped};
 use aws_sdk_dynamodbstreams::{Client, error::DisplayErrorContext, types::Shard};
+use checkpoint::Checkpoints;
 use futures_util::future::BoxFuture;
 use platform::Clock;
 use serde_json::Value;

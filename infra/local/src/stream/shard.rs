@@ -5,11 +5,13 @@
 //! stream no longer holds, costs nothing but a new iterator.
 
 use super::{
-    super::{Backoff, Stop, checkpoint::ShardCheckpoint, record, stopped},
     StreamSource,
     batch::{self, Pending},
+    checkpoint::ShardCheckpoint,
+    record,
 };
 use crate::invoke::Function;
+use crate::pollers::{Backoff, Stop, stopped};
 use aws_sdk_dynamodbstreams::{
     error::DisplayErrorContext,
     operation::{get_records::GetRecordsError, get_shard_iterator::GetShardIteratorError},

@@ -5,8 +5,9 @@
 //! failed invocation, or an answer that cannot be used, repeats the batch in two halves. A record that never succeeds
 //! holds back its shard for ever, which is meant: to pass it would be to lose it.
 
-use super::super::{Backoff, Stop, checkpoint::ShardCheckpoint, response, response::BatchResult, stopped};
+use super::checkpoint::ShardCheckpoint;
 use crate::invoke::{Function, InvokeError};
+use crate::pollers::{Backoff, Stop, response, response::BatchResult, stopped};
 use platform::Clock;
 use serde_json::{Value, json};
 use std::{

@@ -1,7 +1,5 @@
 //! Against a real dynoxide with a small table; what only AWS does, against a scripted endpoint (`fake`).
 
-mod fake;
-
 use super::*;
 use crate::{
     dynamo::testing::Fixture,

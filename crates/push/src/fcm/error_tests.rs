@@ -1,3 +1,5 @@
+//! Each row of the table of FCM's answers, and what overrides it.
+
 use super::*;
 use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
 use serde_json::json;

@@ -1,0 +1,1 @@
+//! House rules about the source itself, as tests: see `tests/tidy.rs`.
