@@ -1,0 +1,15 @@
+//! What all tests share: the system, a client, waiting, and the queue's own door.
+
+mod app;
+mod body;
+mod gate;
+mod http;
+mod queues;
+mod wait;
+
+pub(crate) use app::TestApp;
+pub(crate) use body::{push, push_to, tokens};
+pub(crate) use gate::{Consumer, Gate};
+pub(crate) use http::{Answer, HttpClient};
+pub(crate) use queues::{DEAD, DELIVERIES, PARKING, Queues};
+pub(crate) use wait::{DEADLINE, eventually};
