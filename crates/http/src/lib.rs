@@ -7,6 +7,7 @@
 mod auth;
 mod body;
 mod problem;
+pub mod strict;
 
 pub use auth::{Auth, Caller, Scope};
 pub use body::{BODY_LIMIT_BYTES, read_json_body};

@@ -57,6 +57,13 @@ impl Control {
         Router::new().route("/control", post(control)).with_state(Arc::new(self))
     }
 
+    /// The crashes that were asked for and have not happened yet: (function, point), oldest first. A test knows from
+    /// it that a crash is over.
+    #[must_use]
+    pub fn armed(&self) -> Vec<(String, String)> {
+        self.crashes.armed()
+    }
+
     /// Reads and does what `order` says.
     ///
     /// # Errors

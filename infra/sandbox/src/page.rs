@@ -13,7 +13,7 @@ const ROWS_MAX: usize = 200;
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Sendonce sandbox</title>\n\
     <style>body{font:15px/1.4 system-ui,sans-serif;margin:2rem}table{border-collapse:collapse}\
     td,th{text-align:left;vertical-align:top;padding:.3rem .8rem;border-bottom:1px solid #ccc}\
-    td{overflow-wrap:anywhere}</style></head>\n<body><h1>What arrived</h1>\n";
+    td{overflow-wrap:anywhere}td:nth-child(2){white-space:nowrap}td:nth-child(5),td:nth-child(6){min-width:8rem}</style></head>\n<body><h1>What arrived</h1>\n";
 
 pub(crate) async fn show(State(sandbox): State<Sandbox>) -> Response {
     let mut html = String::from(HEAD);
