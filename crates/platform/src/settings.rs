@@ -4,12 +4,22 @@
 //! SDK's own variables and are not read here.
 
 use protocol::timing::Timing;
-use std::{fmt::Display, str::FromStr};
+use std::{
+    fmt::{self, Display},
+    str::FromStr,
+};
 
-/// Everything that is wrong with the environment, one line each.
-#[derive(Debug, thiserror::Error)]
+/// Everything that is wrong with the environment, one line each. `Debug` is the same text: a main that returns it
+/// prints that.
+#[derive(thiserror::Error)]
 #[error("bad settings:\n{}", .0.join("\n"))]
 pub struct SettingsError(pub Vec<String>);
+
+impl fmt::Debug for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 type Source<'a> = Box<dyn Fn(&str) -> Option<String> + 'a>;
 
@@ -19,8 +29,8 @@ pub struct EnvReader<'a> {
     faults: Vec<String>,
 }
 
-impl std::fmt::Debug for EnvReader<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for EnvReader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EnvReader").field("faults", &self.faults).finish_non_exhaustive()
     }
 }
@@ -58,6 +68,21 @@ impl<'a> EnvReader<'a> {
                 default
             }
         }
+    }
+
+    /// `TABLE_NAME`: the DynamoDB table.
+    pub fn table(&mut self) -> String {
+        self.required("TABLE_NAME", "the name of the DynamoDB table")
+    }
+
+    /// `DELIVERIES_QUEUE_URL`: the queue of chunks to deliver.
+    pub fn deliveries_queue(&mut self) -> String {
+        self.required("DELIVERIES_QUEUE_URL", "the URL of the deliveries queue")
+    }
+
+    /// `PARKING_QUEUE_URL`: the queue of what nobody could process.
+    pub fn parking_queue(&mut self) -> String {
+        self.required("PARKING_QUEUE_URL", "the URL of the parking queue")
     }
 
     /// `TIMING`: the deployment's durations, `production` (default) or `short`, held to their inequalities.

@@ -22,8 +22,8 @@ impl Settings {
     /// # Errors
     /// Every bad or missing one, and every inequality of the timing that does not hold.
     pub fn read(mut env: EnvReader<'_>) -> Result<Self, SettingsError> {
-        let table = env.required("TABLE_NAME", "the name of the DynamoDB table");
-        let deliveries_url = env.required("DELIVERIES_QUEUE_URL", "the URL of the deliveries queue");
+        let table = env.table();
+        let deliveries_url = env.deliveries_queue();
         let allowed = format!("a number of days from {KEY_VALID_DAYS_MIN} to {KEY_VALID_DAYS_MAX}");
         let key_valid_days = env.or("KEY_VALID_DAYS", KEY_VALID_DAYS_DEFAULT, allowed, |days| {
             (KEY_VALID_DAYS_MIN..=KEY_VALID_DAYS_MAX).contains(days)

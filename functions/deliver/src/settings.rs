@@ -23,8 +23,8 @@ impl Settings {
     /// # Errors
     /// Every bad or missing one, and every inequality of the timing that does not hold.
     pub fn read(mut env: EnvReader<'_>) -> Result<Self, SettingsError> {
-        let table = env.required("TABLE_NAME", "the name of the DynamoDB table");
-        let deliveries_url = env.required("DELIVERIES_QUEUE_URL", "the URL of the deliveries queue");
+        let table = env.table();
+        let deliveries_url = env.deliveries_queue();
         let allowed = "a name that holds {project} and {provider}";
         let secret_name = env.or("SECRET_NAME", PushSettings::default().secret_name, allowed, |name: &String| {
             name.contains("{project}") && name.contains("{provider}")

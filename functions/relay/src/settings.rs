@@ -22,9 +22,9 @@ impl Settings {
     /// # Errors
     /// Every bad or missing one, and every inequality of the timing that does not hold.
     pub fn read(mut env: EnvReader<'_>) -> Result<Self, SettingsError> {
-        let table = env.required("TABLE_NAME", "the name of the DynamoDB table");
-        let deliveries_url = env.required("DELIVERIES_QUEUE_URL", "the URL of the deliveries queue");
-        let parking_url = env.required("PARKING_QUEUE_URL", "the URL of the parking queue");
+        let table = env.table();
+        let deliveries_url = env.deliveries_queue();
+        let parking_url = env.parking_queue();
         let timing = env.timing();
         env.finish(Self { table, deliveries_url, parking_url, timing })
     }

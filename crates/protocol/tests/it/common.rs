@@ -77,8 +77,28 @@ pub(crate) fn letters(item: &Delivery) -> Vec<Letter> {
 /// Text with every kind of character that JSON treats specially.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     let special = prop::sample::select(vec![
-        '"', '\\', '/', '\u{0}', '\u{1}', '\u{8}', '\t', '\n', '\u{c}', '\r', '\u{1f}', '\u{7f}', '\u{80}', 'ö', '€',
-        '\u{2028}', '\u{d7ff}', '\u{e000}', '\u{fb33}', '\u{ffff}', '😀', '\u{10ffff}',
+        '"',
+        '\\',
+        '/',
+        '\u{0}',
+        '\u{1}',
+        '\u{8}',
+        '\t',
+        '\n',
+        '\u{c}',
+        '\r',
+        '\u{1f}',
+        '\u{7f}',
+        '\u{80}',
+        'ö',
+        '€',
+        '\u{2028}',
+        '\u{d7ff}',
+        '\u{e000}',
+        '\u{fb33}',
+        '\u{ffff}',
+        '😀',
+        '\u{10ffff}',
     ]);
     collection::vec(prop_oneof![special, any::<char>(), prop::char::range('a', 'z')], 0..12)
         .prop_map(|chars| chars.into_iter().collect())
@@ -90,8 +110,8 @@ pub(crate) fn device() -> impl Strategy<Value = Device> {
 }
 
 fn content() -> impl Strategy<Value = Content> {
-    let notification = (text(), text(), option::of(text()))
-        .prop_map(|(title, body, image)| Notification { title, body, image });
+    let notification =
+        (text(), text(), option::of(text())).prop_map(|(title, body, image)| Notification { title, body, image });
     let priority = prop::sample::select(vec![Priority::High, Priority::Normal]);
     (option::of(notification), collection::btree_map(text(), text(), 0..5), option::of(text()), priority)
         .prop_map(|(notification, data, collapse_key, priority)| Content { notification, data, collapse_key, priority })
