@@ -3,7 +3,7 @@
 //! Keys are looked up by their SHA-256, so the table never holds one. Answers, also "no such key", are cached for
 //! `Timing::key_cache`, so a revoked key stops within that time and a flood of wrong keys costs few reads.
 
-use crate::Problem;
+use crate::{Code, Problem};
 use axum::http::{HeaderMap, header};
 use platform::Clock;
 use sha2::{Digest, Sha256};
@@ -74,7 +74,7 @@ impl Auth {
     /// # Errors
     /// 401 without a valid key, 403 without the scope, 503 when the table does not answer.
     pub async fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Problem> {
-        let key = bearer(headers).ok_or_else(Problem::unauthorized)?;
+        let key = bearer(headers).ok_or_else(unauthorized)?;
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
         let found = match self.cached(&hash) {
             Some(found) => found,
@@ -87,11 +87,11 @@ impl Auth {
                 found
             }
         };
-        let key = found.filter(|key| key.revoked_at_ms.is_none()).ok_or_else(Problem::unauthorized)?;
+        let key = found.filter(|key| key.revoked_at_ms.is_none()).ok_or_else(unauthorized)?;
         if key.scopes.iter().any(|has| has == scope.as_str()) {
             Ok(Caller { project: key.project, actor: key.name })
         } else {
-            Err(Problem::forbidden(scope.as_str()))
+            Err(Problem::new(Code::Forbidden, format!("This API key lacks the scope {}.", scope.as_str())))
         }
     }
 
@@ -113,6 +113,10 @@ impl Auth {
         }
         cache.insert(hash, Cached { until_ms: now + self.cache_ms, key });
     }
+}
+
+fn unauthorized() -> Problem {
+    Problem::new(Code::Unauthorized, "Send a valid API key as `Authorization: Bearer <api key>`.")
 }
 
 /// The key of `Authorization: Bearer …` (RFC 6750 section 2.1; the scheme in any case, RFC 9110 section 11.1).

@@ -1,6 +1,6 @@
 //! Reading a request's body: its type, its size, its syntax.
 
-use crate::{Fault, Problem};
+use crate::{Code, Fault, Problem};
 use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, header},
@@ -20,32 +20,36 @@ pub async fn read_json_body(headers: &HeaderMap, body: Body) -> Result<Map<Strin
     check_type(headers)?;
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > BODY_LIMIT_BYTES) {
-        return Err(Problem::body_too_large(BODY_LIMIT_BYTES));
+        return Err(too_large());
     }
     // Beyond the limit the read fails; what the client sends after that is not read.
-    let bytes = to_bytes(body, BODY_LIMIT_BYTES).await.map_err(|_| Problem::body_too_large(BODY_LIMIT_BYTES))?;
+    let bytes = to_bytes(body, BODY_LIMIT_BYTES).await.map_err(|_| too_large())?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
         let place = format!("Not JSON at line {}, column {}.", error.line(), error.column());
-        Problem::bad_request("invalid_json", "The body is not valid JSON.", vec![Fault::at("", place)])
+        Problem::at(Code::InvalidJson, "The body is not valid JSON.", vec![Fault::at("", place)])
     })?;
     match value {
         Value::Object(members) => Ok(members),
         _ => {
             let fault = Fault::at("", "The body must be a JSON object.");
-            Err(Problem::bad_request("invalid_json", "The body is no JSON object.", vec![fault]))
+            Err(Problem::at(Code::InvalidJson, "The body is no JSON object.", vec![fault]))
         }
     }
 }
 
+fn too_large() -> Problem {
+    Problem::new(Code::BodyTooLarge, format!("The body is larger than {BODY_LIMIT_BYTES} bytes."))
+}
+
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     if headers.contains_key(header::CONTENT_ENCODING) {
-        return Err(Problem::unsupported_media_type("Send the body as it is, without Content-Encoding."));
+        return Err(Problem::new(Code::UnsupportedMediaType, "Send the body as it is, without Content-Encoding."));
     }
     let json = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_json);
     if json {
         Ok(())
     } else {
-        Err(Problem::unsupported_media_type("Send the body as `Content-Type: application/json`, in UTF-8."))
+        Err(Problem::new(Code::UnsupportedMediaType, "Send the body as `Content-Type: application/json`, in UTF-8."))
     }
 }
 

@@ -6,9 +6,11 @@
 
 mod auth;
 mod body;
+mod code;
 mod problem;
 pub mod strict;
 
 pub use auth::{Auth, Caller, Scope};
 pub use body::{BODY_LIMIT_BYTES, read_json_body};
+pub use code::{CODES, Code, Row};
 pub use problem::{Fault, Problem, method_not_allowed, not_found};

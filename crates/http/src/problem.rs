@@ -3,6 +3,7 @@
 //! The one place where an error becomes HTTP. A problem is made from what may be said; what went wrong inside is
 //! logged where it is handled and has no way into a response.
 
+use crate::Code;
 use axum::{
     body::Body,
     http::{HeaderName, HeaderValue, Response, StatusCode, header},
@@ -49,16 +50,32 @@ struct Members {
 }
 
 impl Problem {
-    fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self(Box::new(Members {
+    /// An error with a sentence about this case.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        let row = code.row();
+        let problem = Self(Box::new(Members {
             r#type: "about:blank",
-            title: status.canonical_reason().unwrap_or("Error"),
-            status: status.as_u16(),
+            title: row.status.canonical_reason().unwrap_or("Error"),
+            status: row.status.as_u16(),
             detail: detail.into(),
-            code,
+            code: row.word,
             errors: Vec::new(),
             headers: Vec::new(),
-        }))
+        }));
+        match code {
+            Code::Unauthorized => problem.with_header(header::WWW_AUTHENTICATE, "Bearer"),
+            Code::Unavailable => problem.with_header(header::RETRY_AFTER, RETRY_AFTER_SECONDS),
+            _ => problem,
+        }
+    }
+
+    /// The same, with the places it is about.
+    #[must_use]
+    pub fn at(code: Code, detail: impl Into<String>, errors: Vec<Fault>) -> Self {
+        let mut problem = Self::new(code, detail);
+        problem.0.errors = errors;
+        problem
     }
 
     fn with_header(mut self, name: HeaderName, value: &'static str) -> Self {
@@ -72,72 +89,23 @@ impl Problem {
         self.0.status
     }
 
-    /// Its code.
+    /// Its code's word.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.0.code
     }
 
-    /// 400 with a code, a sentence and the places it is about.
-    #[must_use]
-    pub fn bad_request(code: &'static str, detail: impl Into<String>, errors: Vec<Fault>) -> Self {
-        let mut problem = Self::new(StatusCode::BAD_REQUEST, code, detail);
-        problem.0.errors = errors;
-        problem
-    }
-
     /// 400 validation_failed, with every fault.
     #[must_use]
     pub fn validation_failed(errors: Vec<Fault>) -> Self {
-        Self::bad_request("validation_failed", "The request breaks the rules that `errors` lists.", errors)
-    }
-
-    /// 401: no API key, or one that is not valid.
-    #[must_use]
-    pub fn unauthorized() -> Self {
-        let detail = "Send a valid API key as `Authorization: Bearer <api key>`.";
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail).with_header(header::WWW_AUTHENTICATE, "Bearer")
-    }
-
-    /// 403: the API key lacks a scope.
-    #[must_use]
-    pub fn forbidden(scope: &str) -> Self {
-        Self::new(StatusCode::FORBIDDEN, "forbidden", format!("This API key lacks the scope {scope}."))
-    }
-
-    /// 404: there is nothing here that this caller may know of.
-    #[must_use]
-    pub fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", detail)
-    }
-
-    /// 413.
-    #[must_use]
-    pub fn body_too_large(limit: usize) -> Self {
-        let detail = format!("The body is larger than {limit} bytes.");
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
-    }
-
-    /// 415.
-    #[must_use]
-    pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
-    }
-
-    /// 422: the key belongs to another request.
-    #[must_use]
-    pub fn idempotency_key_reused() -> Self {
-        let detail = "This idempotency key was used for a request with another body. Send the first body again to \
-                      learn its id, or choose a new key for a new intent.";
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
+        Self::at(Code::ValidationFailed, "The request breaks the rules that `errors` lists.", errors)
     }
 
     /// 503: the outcome is not known. The same request with the same key resolves it.
     #[must_use]
     pub fn unavailable() -> Self {
         let detail = "The outcome of this request is not known. Send it again, with the same idempotency key.";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
-            .with_header(header::RETRY_AFTER, RETRY_AFTER_SECONDS)
+        Self::new(Code::Unavailable, detail)
     }
 }
 
@@ -158,11 +126,11 @@ impl IntoResponse for Problem {
 
 /// The router's answer where no route matches.
 pub async fn not_found() -> Problem {
-    Problem::not_found("There is no such route.")
+    Problem::new(Code::NotFound, "There is no such route.")
 }
 
 /// The router's answer where the route exists and the method does not. The router adds `Allow`.
 pub async fn method_not_allowed() -> Problem {
     let detail = "This route does not take this method; `Allow` lists those it takes.";
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+    Problem::new(Code::MethodNotAllowed, detail)
 }

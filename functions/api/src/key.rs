@@ -1,7 +1,7 @@
 //! The idempotency key of a request: from the body, from the header, or from both if they agree.
 
 use axum::http::HeaderMap;
-use sendonce_http::{Fault, Problem};
+use sendonce_http::{Code, Fault, Problem};
 use serde_json::{Map, Value};
 
 /// Longest key, in bytes after decoding (article; design section 3).
@@ -29,13 +29,13 @@ pub(crate) fn idempotency_key(headers: &HeaderMap, body: &Map<String, Value>) ->
         (Some(header), Some(body)) if header != body => {
             let fault = Fault::at("/idempotency_key", "It differs from the Idempotency-Key header.");
             let detail = "The body and the Idempotency-Key header name different keys.";
-            Err(Problem::bad_request("idempotency_key_conflict", detail, vec![fault]))
+            Err(Problem::at(Code::IdempotencyKeyConflict, detail, vec![fault]))
         }
         (Some(key), _) | (None, Some(key)) => Ok(key),
         (None, None) => {
             let fault = Fault::at("/idempotency_key", "Name the event, for example order-1042-shipped.");
             let detail = "Give an idempotency key, as this member or as the Idempotency-Key header.";
-            Err(Problem::bad_request("idempotency_key_missing", detail, vec![fault]))
+            Err(Problem::at(Code::IdempotencyKeyMissing, detail, vec![fault]))
         }
     }
 }
@@ -51,7 +51,7 @@ pub(crate) fn from_query(key: &str) -> Result<&str, Problem> {
 fn invalid(rule: &str, in_body: bool) -> Problem {
     let faults =
         if in_body { vec![Fault::at("/idempotency_key", format!("The key is invalid: {rule}."))] } else { vec![] };
-    Problem::bad_request("idempotency_key_invalid", format!("The idempotency key is invalid: {rule}."), faults)
+    Problem::at(Code::IdempotencyKeyInvalid, format!("The idempotency key is invalid: {rule}."), faults)
 }
 
 fn check(key: &str) -> Result<&str, &'static str> {

@@ -21,7 +21,7 @@ use protocol::{
     ids::{KeyHash, MessageId, Operation},
     machine::accept::Verdict,
 };
-use sendonce_http::{Fault, Problem, Scope, method_not_allowed, not_found, read_json_body};
+use sendonce_http::{Code, Fault, Problem, Scope, method_not_allowed, not_found, read_json_body};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -63,14 +63,18 @@ async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Resp
             let replayed = [(REPLAYED, "true")];
             Ok((StatusCode::ACCEPTED, location(id), replayed, accepted("duplicate_ignored", id)).into_response())
         }
-        Verdict::Reused => Err(Problem::idempotency_key_reused()),
+        Verdict::Reused => {
+            let detail = "This idempotency key was used for a request with another body. Send the first body again to \
+                          learn its id, or choose a new key for a new intent.";
+            Err(Problem::new(Code::IdempotencyKeyReused, detail))
+        }
         Verdict::Unavailable => Err(Problem::unavailable()),
     }
 }
 
 async fn show(State(api): Shared, headers: HeaderMap, Path(id): Path<String>) -> Result<Response, Problem> {
     let caller = api.auth.caller(&headers, Scope::MessagesRead).await?;
-    let missing = || Problem::not_found("There is no such message.");
+    let missing = || Problem::new(Code::NotFound, "There is no such message.");
     let id = MessageId::parse(&id).ok_or_else(missing)?;
     let shown = read(&api, &caller.project, id.key, Some(id)).await?;
     shown.ok_or_else(missing)
@@ -89,7 +93,7 @@ async fn find(
     let key = key::from_query(key)?;
     let hash = KeyHash::of(Operation::Message, &caller.project, key);
     let shown = read(&api, &caller.project, hash, None).await?;
-    shown.ok_or_else(|| Problem::not_found("There is no message under this key."))
+    shown.ok_or_else(|| Problem::new(Code::NotFound, "There is no message under this key."))
 }
 
 /// The message under a key hash, if it is this project's, the one asked for, and its key is still valid.

@@ -10,7 +10,7 @@ use protocol::{
     ids::ID_LEN,
 };
 use push::fcm::PAYLOAD_MAX_BYTES;
-use sendonce_http::{Fault, Problem};
+use sendonce_http::{Code, Fault, Problem};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
 
@@ -85,8 +85,8 @@ fn known_members(object: &Map<String, Value>, at: &str, known: &[&str]) -> Resul
         Some(name) => {
             let escaped = name.replace('~', "~0").replace('/', "~1");
             let fault = Fault::at(format!("{at}/{escaped}"), format!("Known members: {}.", known.join(", ")));
-            Err(Problem::bad_request(
-                "unknown_member",
+            Err(Problem::at(
+                Code::UnknownMember,
                 "A member has no meaning here; a typo must not be ignored.",
                 vec![fault],
             ))
@@ -105,7 +105,7 @@ fn served(to: &[Device]) -> Result<(), Problem> {
     if faults.is_empty() {
         return Ok(());
     }
-    Err(Problem::bad_request("platform_not_configured", "A platform of this request is not configured.", faults))
+    Err(Problem::at(Code::PlatformNotConfigured, "A platform of this request is not configured.", faults))
 }
 
 /// What would be sent is measured by the function that builds it, with an id of an id's length.
@@ -119,7 +119,7 @@ fn fits(to: &[Device], content: &Content) -> Result<(), Problem> {
                 platform.as_str()
             );
             let detail = "The message is too large for the provider fcm.";
-            return Err(Problem::bad_request("payload_too_large_for_provider", detail, vec![Fault::at("", rule)]));
+            return Err(Problem::at(Code::PayloadTooLargeForProvider, detail, vec![Fault::at("", rule)]));
         }
     }
     Ok(())
