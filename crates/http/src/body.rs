@@ -1,40 +1,45 @@
 //! Reading a request's body: its type, its size, its syntax.
 
-use crate::{Code, Fault, Problem};
+use crate::{
+    Code, Fault, Problem,
+    strict::{self, Object, RefusalKind},
+};
 use axum::{
-    body::{Body, to_bytes},
+    body::{Body, Bytes, to_bytes},
     http::{HeaderMap, header},
 };
-use serde_json::{Map, Value};
 
 /// Largest body, in bytes (design section 3; a message item stays below DynamoDB's 400 KB and a copy below SQS's
 /// limit).
 pub const BODY_LIMIT_BYTES: usize = 256 * 1_024;
 
-/// Reads a JSON object.
+/// Reads a JSON body's bytes.
 ///
 /// # Errors
-/// 415 for another content type or any content encoding, 413 beyond [`BODY_LIMIT_BYTES`], 400 invalid_json for
-/// anything that is no JSON object.
-pub async fn read_json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Problem> {
+/// 415 for another content type or any content encoding, 413 beyond [`BODY_LIMIT_BYTES`].
+pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     check_type(headers)?;
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > BODY_LIMIT_BYTES) {
         return Err(too_large());
     }
     // Beyond the limit the read fails; what the client sends after that is not read.
-    let bytes = to_bytes(body, BODY_LIMIT_BYTES).await.map_err(|_| too_large())?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        let place = format!("Not JSON at line {}, column {}.", error.line(), error.column());
-        Problem::at(Code::InvalidJson, "The body is not valid JSON.", vec![Fault::at("", place)])
-    })?;
-    match value {
-        Value::Object(members) => Ok(members),
-        _ => {
-            let fault = Fault::at("", "The body must be a JSON object.");
-            Err(Problem::at(Code::InvalidJson, "The body is no JSON object.", vec![fault]))
-        }
-    }
+    to_bytes(body, BODY_LIMIT_BYTES).await.map_err(|_| too_large())
+}
+
+/// Reads a body's JSON object, strictly.
+///
+/// # Errors
+/// 400 invalid_json, duplicate_member or number_not_exact, with the place.
+pub fn parse_object(body: &Bytes) -> Result<Object<'_>, Problem> {
+    strict::read(body).map_err(|refusal| {
+        let (code, detail) = match refusal.kind {
+            RefusalKind::InvalidJson => (Code::InvalidJson, "The body is not a valid JSON object."),
+            RefusalKind::DuplicateMember => (Code::DuplicateMember, "An object of the body names a member twice."),
+            RefusalKind::NumberNotExact => (Code::NumberNotExact, "A number of the body would be rounded."),
+        };
+        Problem::at(code, detail, vec![Fault::at(refusal.pointer, refusal.detail)])
+    })
 }
 
 fn too_large() -> Problem {

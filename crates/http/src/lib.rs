@@ -11,6 +11,6 @@ mod problem;
 pub mod strict;
 
 pub use auth::{Auth, Caller, Scope};
-pub use body::{BODY_LIMIT_BYTES, read_json_body};
+pub use body::{BODY_LIMIT_BYTES, parse_object, read_body};
 pub use code::{CODES, Code, Row};
 pub use problem::{Fault, Problem, method_not_allowed, not_found};

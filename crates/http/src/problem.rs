@@ -95,6 +95,12 @@ impl Problem {
         self.0.code
     }
 
+    /// The places it is about.
+    #[must_use]
+    pub fn errors(&self) -> &[Fault] {
+        &self.0.errors
+    }
+
     /// 400 validation_failed, with every fault.
     #[must_use]
     pub fn validation_failed(errors: Vec<Fault>) -> Self {

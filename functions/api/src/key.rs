@@ -1,8 +1,10 @@
 //! The idempotency key of a request: from the body, from the header, or from both if they agree.
 
 use axum::http::HeaderMap;
-use sendonce_http::{Code, Fault, Problem};
-use serde_json::{Map, Value};
+use sendonce_http::{
+    Code, Fault, Problem,
+    strict::{Json, Object},
+};
 
 /// Longest key, in bytes after decoding (article; design section 3).
 const KEY_LEN_MAX: usize = 128;
@@ -15,11 +17,11 @@ pub(crate) const MEMBER: &str = "idempotency_key";
 ///
 /// # Errors
 /// 400 idempotency_key_missing, idempotency_key_conflict or idempotency_key_invalid.
-pub(crate) fn idempotency_key(headers: &HeaderMap, body: &Map<String, Value>) -> Result<String, Problem> {
+pub(crate) fn idempotency_key(headers: &HeaderMap, body: &Object<'_>) -> Result<String, Problem> {
     let from_header = header(headers)?;
     let from_body = match body.get(MEMBER) {
-        None | Some(Value::Null) => None,
-        Some(Value::String(key)) => {
+        None => None,
+        Some(Json::String(key)) => {
             let key = check(key).map_err(|rule| invalid(rule, true))?;
             Some(key.to_owned())
         }
@@ -115,14 +117,16 @@ fn unquote(text: &str) -> Result<String, &'static str> {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
-    use serde_json::json;
+    use sendonce_http::strict::read;
+    use serde_json::{Value, json};
 
     fn key(header: Option<&'static str>, body: Value) -> Result<String, &'static str> {
         let mut headers = HeaderMap::new();
         if let Some(text) = header {
             headers.insert(HEADER, HeaderValue::from_static(text));
         }
-        idempotency_key(&headers, body.as_object().unwrap()).map_err(|problem| problem.code())
+        let text = body.to_string();
+        idempotency_key(&headers, &read(text.as_bytes()).unwrap()).map_err(|problem| problem.code())
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod accept;
 mod key;
 mod routes;
+pub mod rules;
 mod settings;
 mod validate;
 mod view;

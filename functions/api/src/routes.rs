@@ -21,7 +21,7 @@ use protocol::{
     ids::{KeyHash, MessageId, Operation},
     machine::accept::Verdict,
 };
-use sendonce_http::{Code, Fault, Problem, Scope, method_not_allowed, not_found, read_json_body};
+use sendonce_http::{Code, Fault, Problem, Scope, method_not_allowed, not_found, parse_object, read_body};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -47,7 +47,8 @@ async fn healthz() -> Response {
 
 async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
     let caller = api.auth.caller(&headers, Scope::MessagesSend).await?;
-    let body = read_json_body(&headers, body).await?;
+    let bytes = read_body(&headers, body).await?;
+    let body = parse_object(&bytes)?;
     validate::known(&body)?;
     let key = key::idempotency_key(&headers, &body)?;
     let request = validate::send_request(&body)?;

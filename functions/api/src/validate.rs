@@ -1,96 +1,124 @@
 //! From a JSON object to a typed send, with every fault of the body reported together.
 //!
 //! Validation makes the defaults of the API version explicit, removes duplicate devices and gives iOS tokens their one
-//! spelling, so that the fingerprint sees the meaning of a request and not its text.
+//! spelling, so that the fingerprint sees the meaning of a request and not its text. The rules are `rules`' table.
 
-use crate::key;
+use crate::{
+    key,
+    rules::{self, COLLAPSE_KEY_MAX, FCM_TOKEN_MAX, IMAGE_MAX, IOS_TOKEN_MAX, Rule, TTL_DEFAULT, TTL_MAX},
+};
 use protocol::{
     DEVICES_PER_MESSAGE,
     content::{Content, Device, Notification, Platform, Policy, Priority, SendRequest, Token},
     ids::ID_LEN,
 };
 use push::fcm::PAYLOAD_MAX_BYTES;
-use sendonce_http::{Code, Fault, Problem};
-use serde_json::{Map, Value};
+use sendonce_http::{
+    Code, Fault, Problem,
+    strict::{Json, Object, escape},
+};
 use std::collections::{BTreeMap, HashSet};
 
-/// Longest iOS token, in hexadecimal digits (Apple warns against a fixed length; today's are 64).
-const IOS_TOKEN_MAX: usize = 400;
-/// Longest FCM token, in bytes (Google gives no limit; today's are below 300).
-const FCM_TOKEN_MAX: usize = 4_096;
-/// Longest image URL, in bytes.
-const IMAGE_MAX: usize = 2_048;
-/// Longest collapse key, in bytes (Apple, `apns-collapse-id`).
-const COLLAPSE_KEY_MAX: usize = 64;
-/// Longest time to live, in seconds: 28 days (FCM, "Set the lifespan of a message").
-const TTL_MAX: u32 = 2_419_200;
-/// Time to live when none is given, in seconds.
-const TTL_DEFAULT: u32 = 86_400;
-
 /// What a body may hold.
-const MEMBERS: [&str; 8] =
+pub(crate) const MEMBERS: [&str; 8] =
     [key::MEMBER, "to", "notification", "data", "collapse_key", "ttl_seconds", "priority", "delivery"];
+/// What a notification may hold.
+pub(crate) const NOTIFICATION_MEMBERS: [&str; 3] = ["title", "body", "image"];
+/// What a device may hold.
+pub(crate) const DEVICE_MEMBERS: [&str; 2] = ["platform", "token"];
 
-/// Refuses the first member that has no meaning.
+/// Refuses the first member, in the order of the text, that has no meaning.
 ///
 /// # Errors
 /// 400 unknown_member.
-pub(crate) fn known(body: &Map<String, Value>) -> Result<(), Problem> {
-    known_members(body, "", &MEMBERS)?;
-    if let Some(Value::Object(notification)) = body.get("notification") {
-        known_members(notification, "/notification", &["title", "body", "image"])?;
-    }
-    if let Some(Value::Array(devices)) = body.get("to") {
-        for (index, device) in devices.iter().enumerate() {
-            if let Value::Object(device) = device {
-                known_members(device, &format!("/to/{index}"), &["platform", "token"])?;
+pub(crate) fn known(body: &Object<'_>) -> Result<(), Problem> {
+    for (name, value) in body.iter() {
+        if !MEMBERS.contains(&name) {
+            return Err(unknown("", name, &MEMBERS));
+        }
+        match (name, value) {
+            ("notification", Json::Object(shown)) => known_members(shown, "/notification", &NOTIFICATION_MEMBERS)?,
+            ("to", Json::Array(devices)) => {
+                for (index, device) in devices.iter().enumerate() {
+                    if let Json::Object(device) = device {
+                        known_members(device, &format!("/to/{index}"), &DEVICE_MEMBERS)?;
+                    }
+                }
             }
+            _ => {}
         }
     }
     Ok(())
 }
 
+fn known_members(object: &Object<'_>, at: &str, known: &[&str]) -> Result<(), Problem> {
+    match object.iter().find(|(name, _)| !known.contains(name)) {
+        None => Ok(()),
+        Some((name, _)) => Err(unknown(at, name, known)),
+    }
+}
+
+fn unknown(at: &str, name: &str, known: &[&str]) -> Problem {
+    let fault = Fault::at(format!("{at}/{}", escape(name)), format!("Known members: {}.", known.join(", ")));
+    let detail = "A member has no meaning here; a typo must not be ignored.";
+    Problem::at(Code::UnknownMember, detail, vec![fault])
+}
+
 /// Makes the typed request.
 ///
 /// # Errors
-/// 400 validation_failed with every fault, or 400 platform_not_configured where a platform cannot be served yet.
-pub(crate) fn send_request(body: &Map<String, Value>) -> Result<SendRequest, Problem> {
+/// 400 validation_failed with every fault, or 400 platform_not_configured where a platform cannot be served yet, or
+/// 400 payload_too_large_for_provider.
+pub(crate) fn send_request(body: &Object<'_>) -> Result<SendRequest, Problem> {
     let mut faults = Vec::new();
     let to = devices(body.get("to"), &mut faults);
     let notification = notification(body.get("notification"), &mut faults);
     let data = data(body.get("data"), &mut faults);
-    let collapse_key = collapse_key(body.get("collapse_key"), &mut faults);
-    let ttl_seconds = ttl(body.get("ttl_seconds"), &mut faults);
-    let high = Priority::High;
-    let priority =
-        word(body.get("priority"), "/priority", high, &[high, Priority::Normal], Priority::as_str, &mut faults);
-    let policies = [Policy::AtLeastOnce, Policy::AtMostOnce];
-    let policy = word(body.get("delivery"), "/delivery", policies[0], &policies, Policy::as_str, &mut faults);
-    let shown = body.get("notification").is_some_and(|value| !value.is_null());
-    if !shown && data.is_empty() && !faults.iter().any(|fault| fault.pointer.starts_with("/data")) {
-        faults.push(Fault::at("", "Give a notification, data, or both."));
+    let collapse_key = optional(body.get("collapse_key"), &rules::COLLAPSE_KEY, &mut faults, |value| {
+        value.as_str().filter(|key| !key.is_empty() && key.len() <= COLLAPSE_KEY_MAX).map(str::to_owned)
+    });
+    let ttl_seconds = optional(body.get("ttl_seconds"), &rules::TTL, &mut faults, seconds).unwrap_or(TTL_DEFAULT);
+    let priority = optional(body.get("priority"), &rules::PRIORITY, &mut faults, |value| {
+        [Priority::High, Priority::Normal].into_iter().find(|word| value.as_str() == Some(word.as_str()))
+    });
+    let policy = optional(body.get("delivery"), &rules::DELIVERY, &mut faults, |value| {
+        [Policy::AtLeastOnce, Policy::AtMostOnce].into_iter().find(|word| value.as_str() == Some(word.as_str()))
+    });
+    let empty_data = match body.get("data") {
+        None => true,
+        Some(Json::Object(members)) => members.iter().next().is_none(),
+        Some(_) => false,
+    };
+    if body.get("notification").is_none() && empty_data {
+        faults.push(rules::SOMETHING.broken_here());
     }
     if !faults.is_empty() {
         return Err(Problem::validation_failed(faults));
     }
     served(&to)?;
-    let content = Content { notification, data, collapse_key, priority };
+    let content = Content { notification, data, collapse_key, priority: priority.unwrap_or_default() };
     fits(&to, &content)?;
-    Ok(SendRequest { to, content, ttl_seconds, policy })
+    Ok(SendRequest { to, content, ttl_seconds, policy: policy.unwrap_or_default() })
 }
 
-fn known_members(object: &Map<String, Value>, at: &str, known: &[&str]) -> Result<(), Problem> {
-    match object.keys().find(|name| !known.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) => {
-            let escaped = name.replace('~', "~0").replace('/', "~1");
-            let fault = Fault::at(format!("{at}/{escaped}"), format!("Known members: {}.", known.join(", ")));
-            Err(Problem::at(
-                Code::UnknownMember,
-                "A member has no meaning here; a typo must not be ignored.",
-                vec![fault],
-            ))
-        }
+/// An optional member: absent, read, or a broken rule.
+fn optional<T>(
+    value: Option<&Json<'_>>,
+    rule: &Rule,
+    faults: &mut Vec<Fault>,
+    read: impl Fn(&Json<'_>) -> Option<T>,
+) -> Option<T> {
+    let found = read(value?);
+    if found.is_none() {
+        faults.push(rule.broken_here());
+    }
+    found
+}
+
+fn seconds(value: &Json<'_>) -> Option<u32> {
+    match value {
+        Json::Number(number) => number.as_integer().and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= TTL_MAX),
+        _ => None,
     }
 }
 
@@ -114,10 +142,8 @@ fn fits(to: &[Device], content: &Content) -> Result<(), Problem> {
     for platform in [Platform::Android, Platform::Web] {
         let size = push::fcm::payload_size(platform, &id, content);
         if size > PAYLOAD_MAX_BYTES && to.iter().any(|device| device.platform == platform) {
-            let rule = format!(
-                "FCM takes at most {PAYLOAD_MAX_BYTES} bytes; this message has {size} for {}.",
-                platform.as_str()
-            );
+            let name = platform.as_str();
+            let rule = format!("FCM takes at most {PAYLOAD_MAX_BYTES} bytes; this message has {size} for {name}.");
             let detail = "The message is too large for the provider fcm.";
             return Err(Problem::at(Code::PayloadTooLargeForProvider, detail, vec![Fault::at("", rule)]));
         }
@@ -125,15 +151,15 @@ fn fits(to: &[Device], content: &Content) -> Result<(), Problem> {
     Ok(())
 }
 
-fn devices(value: Option<&Value>, faults: &mut Vec<Fault>) -> Vec<Device> {
-    let Some(Value::Array(entries)) = value else {
-        faults.push(Fault::at("/to", "Give an array of 1 to 500 devices."));
-        return Vec::new();
+/// 1 to 500 entries, counted before duplicates are removed; the first of each stays, in order.
+fn devices(value: Option<&Json<'_>>, faults: &mut Vec<Fault>) -> Vec<Device> {
+    let entries = match value {
+        Some(Json::Array(entries)) if (1..=DEVICES_PER_MESSAGE).contains(&entries.len()) => entries,
+        _ => {
+            faults.push(rules::TO.broken_here());
+            return Vec::new();
+        }
     };
-    if entries.is_empty() || entries.len() > DEVICES_PER_MESSAGE {
-        faults.push(Fault::at("/to", format!("Give 1 to {DEVICES_PER_MESSAGE} devices, not {}.", entries.len())));
-        return Vec::new();
-    }
     let mut seen = HashSet::new();
     let mut devices = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
@@ -142,72 +168,58 @@ fn devices(value: Option<&Value>, faults: &mut Vec<Fault>) -> Vec<Device> {
     devices
 }
 
-fn device(entry: &Value, index: usize, faults: &mut Vec<Fault>) -> Option<Device> {
-    let Value::Object(entry) = entry else {
-        faults.push(Fault::at(format!("/to/{index}"), "Give an object with platform and token."));
+fn device(entry: &Json<'_>, index: usize, faults: &mut Vec<Fault>) -> Option<Device> {
+    let Json::Object(entry) = entry else {
+        faults.push(rules::DEVICE.broken(format!("/to/{index}")));
         return None;
     };
-    let platform = entry.get("platform").and_then(Value::as_str).and_then(Platform::parse);
+    let platform = entry.get("platform").and_then(Json::as_str).and_then(Platform::parse);
     if platform.is_none() {
-        faults.push(Fault::at(format!("/to/{index}/platform"), "Give ios, android or web."));
+        faults.push(rules::PLATFORM.broken(format!("/to/{index}/platform")));
     }
     let at = format!("/to/{index}/token");
-    let Some(token) = entry.get("token").and_then(Value::as_str).filter(|token| !token.is_empty()) else {
-        faults.push(Fault::at(at, "Give the device's token as a string that is not empty."));
+    let Some(token) = entry.get("token").and_then(Json::as_str).filter(|token| !token.is_empty()) else {
+        faults.push(rules::TOKEN.broken(at));
         return None;
     };
     let platform = platform?;
-    let (token, rule) = match platform {
-        Platform::Ios => (
-            token.to_ascii_lowercase(),
-            (token.len() > IOS_TOKEN_MAX || token.len() % 2 == 1 || !token.bytes().all(|b| b.is_ascii_hexdigit()))
-                .then(|| format!("An ios token is hexadecimal, of even length, at most {IOS_TOKEN_MAX} digits.")),
-        ),
-        Platform::Android | Platform::Web => (
-            token.to_owned(),
-            (token.len() > FCM_TOKEN_MAX || !token.bytes().all(|b| (b'!'..=b'~').contains(&b)))
-                .then(|| format!("An FCM token is printable ASCII without spaces, at most {FCM_TOKEN_MAX} bytes.")),
-        ),
+    let (token, rule, holds) = match platform {
+        Platform::Ios => {
+            let hexadecimal = token.bytes().all(|b| b.is_ascii_hexdigit());
+            let holds = hexadecimal && token.len() % 2 == 0 && token.len() <= IOS_TOKEN_MAX;
+            (token.to_ascii_lowercase(), &rules::TOKEN_IOS, holds)
+        }
+        Platform::Android | Platform::Web => {
+            let holds = token.len() <= FCM_TOKEN_MAX && token.bytes().all(|b| (b'!'..=b'~').contains(&b));
+            (token.to_owned(), &rules::TOKEN_FCM, holds)
+        }
     };
-    match rule {
-        Some(rule) => {
-            faults.push(Fault::at(at, rule));
-            None
-        }
-        None => Some(Device { platform, token: Token(token) }),
+    if !holds {
+        faults.push(rule.broken(at));
     }
+    holds.then_some(Device { platform, token: Token(token) })
 }
 
-/// A string member that is required and not empty.
-fn text(object: &Map<String, Value>, at: &str, name: &str, faults: &mut Vec<Fault>) -> String {
-    match object.get(name) {
-        Some(Value::String(text)) if !text.is_empty() => text.clone(),
+fn notification(value: Option<&Json<'_>>, faults: &mut Vec<Fault>) -> Option<Notification> {
+    let object = match value? {
+        Json::Object(object) => object,
         _ => {
-            faults.push(Fault::at(format!("{at}/{name}"), "Give a string that is not empty."));
-            String::new()
-        }
-    }
-}
-
-fn notification(value: Option<&Value>, faults: &mut Vec<Fault>) -> Option<Notification> {
-    let object = match value {
-        None | Some(Value::Null) => return None,
-        Some(Value::Object(object)) => object,
-        Some(_) => {
-            faults.push(Fault::at("/notification", "Give an object with title and body."));
+            faults.push(rules::NOTIFICATION.broken_here());
             return None;
         }
     };
-    let title = text(object, "/notification", "title", faults);
-    let body = text(object, "/notification", "body", faults);
-    let image = match object.get("image") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(url)) if is_https(url) && url.len() <= IMAGE_MAX => Some(url.clone()),
-        Some(_) => {
-            faults.push(Fault::at("/notification/image", format!("Give an https URL of at most {IMAGE_MAX} bytes.")));
-            None
+    let mut text = |name: &str, rule: &Rule| match object.get(name).and_then(Json::as_str) {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => {
+            faults.push(rule.broken_here());
+            String::new()
         }
     };
+    let title = text("title", &rules::TITLE);
+    let body = text("body", &rules::BODY);
+    let image = optional(object.get("image"), &rules::IMAGE, faults, |value| {
+        value.as_str().filter(|url| url.len() <= IMAGE_MAX && is_https(url)).map(str::to_owned)
+    });
     Some(Notification { title, body, image })
 }
 
@@ -216,86 +228,35 @@ fn is_https(url: &str) -> bool {
     scheme && url.parse::<axum::http::Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()))
 }
 
-/// Names in `data` that FCM keeps for itself, and ours (FCM HTTP v1 reference, Message.data).
+/// Names in `data` that FCM keeps for itself, and ours.
 fn reserved(name: &str) -> bool {
     ["message_id", "aps", "from", "message_type"].contains(&name)
         || name.starts_with("google")
         || name.starts_with("gcm")
 }
 
-fn data(value: Option<&Value>, faults: &mut Vec<Fault>) -> BTreeMap<String, String> {
-    let object = match value {
-        None | Some(Value::Null) => return BTreeMap::new(),
-        Some(Value::Object(object)) => object,
-        Some(_) => {
-            faults.push(Fault::at("/data", "Give an object whose values are strings."));
-            return BTreeMap::new();
-        }
-    };
+fn data(value: Option<&Json<'_>>, faults: &mut Vec<Fault>) -> BTreeMap<String, String> {
     let mut data = BTreeMap::new();
-    for (name, value) in object {
-        let at = format!("/data/{}", name.replace('~', "~0").replace('/', "~1"));
-        match value {
-            _ if reserved(name) => faults.push(Fault::at(at, "This name is reserved.")),
-            Value::String(text) => {
-                data.insert(name.clone(), text.clone());
+    match value {
+        None => {}
+        Some(Json::Object(object)) => {
+            for (name, value) in object.iter() {
+                let at = || format!("/data/{}", escape(name));
+                if reserved(name) {
+                    faults.push(rules::DATA_NAME.broken(at()));
+                }
+                match value {
+                    Json::String(text) => {
+                        data.insert(name.to_owned(), text.to_string());
+                    }
+                    _ => faults.push(rules::DATA_VALUE.broken(at())),
+                }
             }
-            _ => faults.push(Fault::at(at, "Give a string.")),
         }
+        Some(_) => faults.push(rules::DATA.broken_here()),
     }
     data
 }
 
-fn collapse_key(value: Option<&Value>, faults: &mut Vec<Fault>) -> Option<String> {
-    match value {
-        None | Some(Value::Null) => None,
-        Some(Value::String(key)) if !key.is_empty() && key.len() <= COLLAPSE_KEY_MAX => Some(key.clone()),
-        Some(_) => {
-            faults.push(Fault::at("/collapse_key", format!("Give a string of 1 to {COLLAPSE_KEY_MAX} bytes.")));
-            None
-        }
-    }
-}
-
-fn ttl(value: Option<&Value>, faults: &mut Vec<Fault>) -> u32 {
-    let seconds = match value {
-        None | Some(Value::Null) => return TTL_DEFAULT,
-        Some(Value::Number(number)) => number.as_u64().or_else(|| whole(number.as_f64()?)),
-        Some(_) => None,
-    };
-    match seconds.and_then(|seconds| u32::try_from(seconds).ok()).filter(|seconds| *seconds <= TTL_MAX) {
-        Some(seconds) => seconds,
-        None => {
-            faults.push(Fault::at("/ttl_seconds", format!("Give a whole number of seconds from 0 to {TTL_MAX}.")));
-            TTL_DEFAULT
-        }
-    }
-}
-
-/// `60.0` is 60: JSON has one kind of number. Only values within the limit matter here.
-fn whole(number: f64) -> Option<u64> {
-    let fits = number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
-    fits.then_some(number as u64)
-}
-
-fn word<T: Copy>(
-    value: Option<&Value>,
-    at: &str,
-    default: T,
-    all: &[T],
-    name: impl Fn(T) -> &'static str,
-    faults: &mut Vec<Fault>,
-) -> T {
-    match value {
-        None | Some(Value::Null) => default,
-        Some(value) => {
-            let found = all.iter().copied().find(|word| value.as_str() == Some(name(*word)));
-            found.unwrap_or_else(|| {
-                let words: Vec<&str> = all.iter().map(|word| name(*word)).collect();
-                faults.push(Fault::at(at, format!("Give {}.", words.join(" or "))));
-                default
-            })
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -91,17 +91,5 @@ pub enum RefusalKind {
     NumberNotExact,
 }
 
-impl RefusalKind {
-    /// The problem's code.
-    #[must_use]
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::InvalidJson => "invalid_json",
-            Self::DuplicateMember => "duplicate_member",
-            Self::NumberNotExact => "number_not_exact",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests;

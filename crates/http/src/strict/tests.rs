@@ -6,7 +6,12 @@ use std::time::Instant;
 
 fn refused(body: &str) -> (&'static str, String) {
     let refusal = read(body.as_bytes()).expect_err(body);
-    (refusal.kind.code(), refusal.pointer)
+    let word = match refusal.kind {
+        RefusalKind::InvalidJson => "invalid_json",
+        RefusalKind::DuplicateMember => "duplicate_member",
+        RefusalKind::NumberNotExact => "number_not_exact",
+    };
+    (word, refusal.pointer)
 }
 
 #[test]
