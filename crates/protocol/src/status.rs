@@ -72,6 +72,17 @@ pub enum MessageWord {
     Expired,
 }
 
+/// All message words.
+pub const MESSAGE_WORDS: [MessageWord; 7] = [
+    MessageWord::Queued,
+    MessageWord::Sending,
+    MessageWord::Sent,
+    MessageWord::Partial,
+    MessageWord::Unknown,
+    MessageWord::Failed,
+    MessageWord::Expired,
+];
+
 impl MessageWord {
     /// The word in answers.
     #[must_use]

@@ -1,5 +1,6 @@
 //! The idempotency key of a request: from the body, from the header, or from both if they agree.
 
+use crate::query::NotUtf8;
 use axum::http::HeaderMap;
 use sendonce_http::{
     Code, Fault, Problem,
@@ -9,7 +10,7 @@ use sendonce_http::{
 /// Longest key, in bytes after decoding (article; design section 3).
 const KEY_LEN_MAX: usize = 128;
 /// The header of draft-ietf-httpapi-idempotency-key-header.
-const HEADER: &str = "idempotency-key";
+pub(crate) const HEADER: &str = "idempotency-key";
 /// The body's member.
 pub(crate) const MEMBER: &str = "idempotency_key";
 
@@ -46,8 +47,10 @@ pub(crate) fn idempotency_key(headers: &HeaderMap, body: &Object<'_>) -> Result<
 ///
 /// # Errors
 /// 400 idempotency_key_invalid.
-pub(crate) fn from_query(key: &str) -> Result<&str, Problem> {
-    check(key).map_err(|rule| invalid(rule, false))
+pub(crate) fn from_query(key: Result<String, NotUtf8>) -> Result<String, Problem> {
+    let key = key.map_err(|NotUtf8| invalid("it is not UTF-8", false))?;
+    check(&key).map_err(|rule| invalid(rule, false))?;
+    Ok(key)
 }
 
 fn invalid(rule: &str, in_body: bool) -> Problem {

@@ -1,11 +1,14 @@
-//! The HTTP API: POST /v1/messages, GET /v1/messages, GET /healthz.
+//! The HTTP API: POST /v1/messages, GET /v1/messages, GET /healthz, GET /openapi.json.
 //!
 //! One axum router, which AWS runs behind API Gateway and the local system serves as it is. Guarantees G1 to G3 of the
 //! design at this boundary: one message per key, another body is refused, a refused request stores nothing. It does
 //! not need its inline send to succeed: the relay delivers whatever was accepted.
 
 mod accept;
+pub mod contract;
 mod key;
+pub mod openapi;
+mod query;
 mod routes;
 pub mod rules;
 mod settings;
@@ -16,6 +19,7 @@ pub use accept::Accepting;
 pub use routes::router;
 pub use settings::Settings;
 
+use axum::http::HeaderValue;
 use platform::{Boundary, Clock, Random};
 use protocol::timing::Timing;
 use queue::Queue;
@@ -40,6 +44,8 @@ pub struct Api {
     pub timing: Timing,
     /// How long a key is valid, in days.
     pub key_valid_days: u64,
+    /// Origins whose pages may call the API from a browser; none switches CORS off.
+    pub cors: Vec<HeaderValue>,
     /// What stands between two effects.
     pub boundary: Arc<dyn Boundary>,
 }

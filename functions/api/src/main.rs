@@ -22,6 +22,7 @@ async fn main() -> Result<(), lambda_http::Error> {
         random: Random::system(),
         timing,
         key_valid_days: settings.key_valid_days,
+        cors: settings.cors,
         boundary: Arc::new(NoBoundary),
     };
     lambda_http::run(router(Arc::new(api))).await

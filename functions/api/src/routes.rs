@@ -6,24 +6,26 @@
 use crate::{
     Api,
     accept::accept,
-    key, validate,
+    contract::{ROUTES, Route},
+    key, openapi, query, validate,
     view::{Accepted, Shown},
 };
 use axum::{
     Json, Router,
     body::Body,
-    extract::{Path, Query, State},
-    http::{HeaderMap, HeaderName, StatusCode, header},
+    extract::{Path, RawQuery, State, rejection::PathRejection},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{MethodRouter, get, post},
 };
 use protocol::{
     ids::{KeyHash, MessageId, Operation},
     machine::accept::Verdict,
 };
-use sendonce_http::{Code, Fault, Problem, Scope, method_not_allowed, not_found, parse_object, read_body};
+use sendonce_http::{Caller, Code, Fault, Problem, method_not_allowed, not_found, parse_object, read_body};
 use serde_json::json;
 use std::sync::Arc;
+use tower_http::cors::CorsLayer;
 
 /// Says that an answer repeats an earlier one.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -32,21 +34,51 @@ type Shared = State<Arc<Api>>;
 
 /// The router that AWS and the local system serve.
 pub fn router(api: Arc<Api>) -> Router {
-    Router::new()
-        .route("/v1/messages", post(send).get(find))
-        .route("/v1/messages/{id}", get(show))
-        .route("/healthz", get(healthz))
-        .fallback(not_found)
-        .method_not_allowed_fallback(method_not_allowed)
-        .with_state(api)
+    let mut router = Router::new();
+    for row in &ROUTES {
+        router = router.route(row.path, handler(row.route));
+    }
+    let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
+    if api.cors.is_empty() { router.with_state(api) } else { router.layer(cors(&api.cors)).with_state(api) }
+}
+
+fn handler(route: Route) -> MethodRouter<Arc<Api>> {
+    match route {
+        Route::Send => post(send),
+        Route::Find => get(find),
+        Route::Show => get(show),
+        Route::Healthz => get(healthz),
+        Route::OpenApi => get(openapi),
+    }
+}
+
+/// What a browser asks before a page of another origin may call (Fetch standard, CORS protocol).
+fn cors(origins: &[HeaderValue]) -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(origins.to_vec())
+        .allow_methods([Method::GET, Method::POST])
+        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, HeaderName::from_static(key::HEADER)])
+        .expose_headers([header::LOCATION, header::RETRY_AFTER, REPLAYED])
 }
 
 async fn healthz() -> Response {
     Json(json!({"status": "ok"})).into_response()
 }
 
+async fn openapi() -> Response {
+    Json(openapi::document()).into_response()
+}
+
+/// The caller of a route, with the route's scope. A route without one is never asked.
+async fn caller(api: &Api, route: Route, headers: &HeaderMap) -> Result<Caller, Problem> {
+    match route.scope() {
+        Some(scope) => api.auth.caller(headers, scope).await,
+        None => Err(Problem::new(Code::NotFound, "There is no such route.")),
+    }
+}
+
 async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
-    let caller = api.auth.caller(&headers, Scope::MessagesSend).await?;
+    let caller = caller(&api, Route::Send, &headers).await?;
     let bytes = read_body(&headers, body).await?;
     let body = parse_object(&bytes)?;
     validate::known(&body)?;
@@ -73,26 +105,27 @@ async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Resp
     }
 }
 
-async fn show(State(api): Shared, headers: HeaderMap, Path(id): Path<String>) -> Result<Response, Problem> {
-    let caller = api.auth.caller(&headers, Scope::MessagesRead).await?;
+async fn show(
+    State(api): Shared,
+    headers: HeaderMap,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, Problem> {
+    let caller = caller(&api, Route::Show, &headers).await?;
     let missing = || Problem::new(Code::NotFound, "There is no such message.");
-    let id = MessageId::parse(&id).ok_or_else(missing)?;
+    // A path that is not UTF-8 once decoded is no id either.
+    let id = id.ok().and_then(|Path(id)| MessageId::parse(&id)).ok_or_else(missing)?;
     let shown = read(&api, &caller.project, id.key, Some(id)).await?;
     shown.ok_or_else(missing)
 }
 
-async fn find(
-    State(api): Shared,
-    headers: HeaderMap,
-    Query(query): Query<Vec<(String, String)>>,
-) -> Result<Response, Problem> {
-    let caller = api.auth.caller(&headers, Scope::MessagesRead).await?;
-    let Some((_, key)) = query.iter().find(|(name, _)| name == key::MEMBER) else {
+async fn find(State(api): Shared, headers: HeaderMap, RawQuery(query): RawQuery) -> Result<Response, Problem> {
+    let caller = caller(&api, Route::Find, &headers).await?;
+    let Some(key) = query::first(query.as_deref(), key::MEMBER) else {
         let fault = Fault::at("", "Give the query parameter idempotency_key.");
         return Err(Problem::validation_failed(vec![fault]));
     };
     let key = key::from_query(key)?;
-    let hash = KeyHash::of(Operation::Message, &caller.project, key);
+    let hash = KeyHash::of(Operation::Message, &caller.project, &key);
     let shown = read(&api, &caller.project, hash, None).await?;
     shown.ok_or_else(|| Problem::new(Code::NotFound, "There is no message under this key."))
 }

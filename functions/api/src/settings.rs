@@ -1,5 +1,6 @@
 //! The api function's settings.
 
+use axum::http::HeaderValue;
 use platform::{EnvReader, SettingsError};
 use protocol::timing::{KEY_VALID_DAYS_DEFAULT, KEY_VALID_DAYS_MAX, KEY_VALID_DAYS_MIN, Timing};
 
@@ -12,6 +13,8 @@ pub struct Settings {
     pub deliveries_url: String,
     /// `KEY_VALID_DAYS`: 4 to 365, default 30.
     pub key_valid_days: u64,
+    /// `CORS_ORIGINS`: origins whose pages may call the API, separated by commas; empty (default) switches CORS off.
+    pub cors: Vec<HeaderValue>,
     /// `TIMING`: `production` (default) or `short`.
     pub timing: Timing,
 }
@@ -28,7 +31,35 @@ impl Settings {
         let key_valid_days = env.or("KEY_VALID_DAYS", KEY_VALID_DAYS_DEFAULT, allowed, |days| {
             (KEY_VALID_DAYS_MIN..=KEY_VALID_DAYS_MAX).contains(days)
         });
+        let allowed = "origins such as https://console.example, separated by commas";
+        let origins = env.or("CORS_ORIGINS", String::new(), allowed, |text: &String| cors(text).is_some());
         let timing = env.timing();
-        env.finish(Self { table, deliveries_url, key_valid_days, timing })
+        env.finish(Self { table, deliveries_url, key_valid_days, cors: cors(&origins).unwrap_or_default(), timing })
+    }
+}
+
+/// The origins of a list; `None` if one is no origin.
+fn cors(text: &str) -> Option<Vec<HeaderValue>> {
+    let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
+    origins
+        .map(|origin| {
+            let web = origin.starts_with("https://") || origin.starts_with("http://");
+            let path = origin.splitn(4, '/').nth(3).is_some();
+            (web && !path).then(|| HeaderValue::from_str(origin).ok()).flatten()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_a_list_without_paths() {
+        assert_eq!(cors("").unwrap().len(), 0);
+        assert_eq!(cors("https://a.example, http://127.0.0.1:5173").unwrap().len(), 2);
+        for wrong in ["*", "a.example", "https://a.example/", "https://a.example,x"] {
+            assert_eq!(cors(wrong), None, "{wrong}");
+        }
     }
 }

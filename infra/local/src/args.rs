@@ -1,5 +1,6 @@
 //! The command line of `cargo run`.
 
+use axum::http::HeaderValue;
 use clap::Parser;
 use protocol::timing::Timing;
 
@@ -21,6 +22,9 @@ pub struct Args {
     /// Port of the provider sandbox and of POST /control (0: any free port).
     #[arg(long, default_value_t = 8090)]
     pub sandbox_port: u16,
+    /// An origin whose pages may call the API from a browser, for example http://127.0.0.1:5173. May be repeated.
+    #[arg(long)]
+    pub cors_origin: Vec<HeaderValue>,
     /// Durations: short keeps waits to seconds, production is what is deployed.
     #[arg(long, default_value = "short", value_parser = timing)]
     pub timing: Timing,

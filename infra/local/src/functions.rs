@@ -7,6 +7,7 @@ use crate::{
     resources::{Queues, TABLE},
 };
 use aws_sdk_sqs::config::SharedInterceptor;
+use axum::http::HeaderValue;
 use platform::{AwsTimeouts, Clock, Random, aws_config_at};
 use protocol::timing::{KEY_VALID_DAYS_DEFAULT, Timing};
 use push::{Push, PushSettings};
@@ -42,6 +43,7 @@ pub(crate) async fn deploy(
     clock: &Clock,
     crashes: &Crashes,
     inline: &InlineSwitch,
+    cors: &[HeaderValue],
 ) -> Deployment {
     let limits = AwsTimeouts::within(timing.record);
     let dynamodb = aws_sdk_dynamodb::Client::new(&aws_config_at(limits, &endpoints.dynamodb).await);
@@ -66,6 +68,7 @@ pub(crate) async fn deploy(
         random: Random::system(),
         timing,
         key_valid_days: KEY_VALID_DAYS_DEFAULT,
+        cors: cors.to_vec(),
         boundary: boundary.clone(),
     }));
     let deliver = Arc::new(deliver::Deliver {

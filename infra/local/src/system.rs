@@ -16,7 +16,7 @@ use crate::{
 };
 use anyhow::Context;
 use aws_sdk_dynamodbstreams::Client as StreamsClient;
-use axum::Router;
+use axum::{Router, http::HeaderValue};
 use local_sqs::Sqs;
 use platform::{AwsTimeouts, Clock, aws_config_at};
 use protocol::timing::Timing;
@@ -46,6 +46,8 @@ pub struct Options {
     pub dynamodb_url: Option<String>,
     /// An SQS to use instead of the built-in one.
     pub sqs_url: Option<String>,
+    /// Origins whose pages may call the API; none switches CORS off.
+    pub cors: Vec<HeaderValue>,
     /// The durations.
     pub timing: Timing,
 }
@@ -61,6 +63,7 @@ impl Options {
             sandbox_port: 0,
             dynamodb_url: None,
             sqs_url: None,
+            cors: Vec::new(),
             timing: Timing::SHORT,
         }
     }
@@ -135,7 +138,7 @@ impl System {
         let queues = create_queues(&sqs_client, &timing).await?;
 
         let (crashes, inline) = (Crashes::default(), InlineSwitch::default());
-        let deployment = deploy(&endpoints, &queues, timing, &clock, &crashes, &inline).await;
+        let deployment = deploy(&endpoints, &queues, timing, &clock, &crashes, &inline, &options.cors).await;
         let control = Control {
             clock: clock.clone(),
             crashes,

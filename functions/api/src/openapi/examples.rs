@@ -1,0 +1,59 @@
+//! Examples. A test sends every request example through the running system and holds the answer to its schema.
+
+use sendonce_http::Code;
+use serde_json::{Value, json};
+
+/// Sends that are accepted, by name.
+pub(crate) fn sends() -> Value {
+    json!({
+        "shipped": {
+            "summary": "A notification to one device.",
+            "value": {
+                "idempotency_key": "order-1042-shipped",
+                "to": [{"platform": "android", "token": "pixel-of-ada-0001"}],
+                "notification": {"title": "Shipped", "body": "Order 1042 is on its way."},
+            },
+        },
+        "everything": {
+            "summary": "Every member, two platforms.",
+            "value": {
+                "idempotency_key": "order-1042-delivered",
+                "to": [
+                    {"platform": "android", "token": "pixel-of-ada-0001"},
+                    {"platform": "web", "token": "browser-of-ada-0002"},
+                ],
+                "notification": {
+                    "title": "Delivered",
+                    "body": "Order 1042 is at your door.",
+                    "image": "https://shop.example/1042.png",
+                },
+                "data": {"order": "1042"},
+                "collapse_key": "order-1042",
+                "ttl_seconds": 3600,
+                "priority": "high",
+                "delivery": "at_most_once",
+            },
+        },
+        "silent": {
+            "summary": "Data for the app, nothing on the screen.",
+            "value": {
+                "idempotency_key": "sync-2026-11-29",
+                "to": [{"platform": "android", "token": "pixel-of-ada-0001"}],
+                "data": {"sync": "inbox"},
+                "ttl_seconds": 0,
+            },
+        },
+    })
+}
+
+/// What an error looks like.
+pub(crate) fn problem(code: Code) -> Value {
+    let row = code.row();
+    json!({
+        "type": "about:blank",
+        "title": row.status.canonical_reason(),
+        "status": row.status.as_u16(),
+        "detail": row.means,
+        "code": row.word,
+    })
+}
