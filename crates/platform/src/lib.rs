@@ -10,6 +10,7 @@ mod driver;
 mod logs;
 mod random;
 mod rfc3339;
+mod secret;
 mod settings;
 
 pub use aws::{AwsTimeouts, aws_config, aws_config_at};
@@ -18,4 +19,5 @@ pub use driver::{Boundary, Execute, NoBoundary, drive};
 pub use logs::init_logs;
 pub use random::{Random, RandomError};
 pub use rfc3339::rfc3339_ms;
+pub use secret::same_secret;
 pub use settings::{EnvReader, SettingsError};

@@ -5,7 +5,7 @@
 
 use crate::{
     content::Policy,
-    delivery::{Delivery, Finished, State},
+    delivery::{CALLS_COUNTED, Delivery, DeviceState, Finished, State},
     expect::Expect,
     ids::OwnerToken,
     letter::{Evidence, join},
@@ -44,11 +44,21 @@ fn expected(old: Option<&Delivery>) -> Expect {
     old.map_or(Expect::Absent, |old| Expect::Version(old.version))
 }
 
+/// The last owner may have called for this device and did not say so.
+fn count_unrecorded(device: &mut DeviceState) {
+    if device.letter.is_open() {
+        device.calls = device.calls.saturating_add(1).min(CALLS_COUNTED);
+    }
+}
+
 /// Every open device gets its last word; `stolen` when the last claim's lease ran out unrecorded.
 fn settled(base: &Delivery, now_ms: u64, stolen: bool, policy: Policy) -> Delivery {
     let word = if stolen { Evidence::DeadlineUnrecorded } else { Evidence::Deadline };
     let mut item = base.clone();
     for device in &mut item.devices {
+        if stolen {
+            count_unrecorded(device);
+        }
         device.letter = join(device.letter, word, policy);
     }
     item.state = State::Done;
@@ -100,11 +110,9 @@ pub fn claim(old: Option<&Delivery>, facts: &ChunkFacts, mine: OwnerToken, now_m
     if item.state == State::InFlight {
         // The lease ran out unrecorded: the last owner may have called for each open device.
         for device in &mut item.devices {
+            count_unrecorded(device);
             let held = device.letter;
-            if held.is_open() {
-                device.letter = join(held, Evidence::Lost { held }, facts.policy);
-                device.calls = device.calls.saturating_add(1).min(crate::delivery::CALLS_COUNTED);
-            }
+            device.letter = join(held, Evidence::Lost { held }, facts.policy);
         }
     }
     item.version = item.version.saturating_add(1);
@@ -186,6 +194,7 @@ mod tests {
         let item = claimed(OTHER, 0);
         let Claim::Settle(crashed, _) = claim(Some(&item), &f, ME, 1_000_000, LEASE) else { panic!() };
         assert_eq!(letters(&crashed), [Letter::Unknown, Letter::Unknown]);
+        assert_eq!((never.devices[0].calls, crashed.devices[0].calls), (0, 1), "a call that may have been made counts");
     }
 
     #[test]

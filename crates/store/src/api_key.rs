@@ -3,7 +3,7 @@
 use crate::{
     Store, StoreError,
     attr::{Item, get_s, opt_n, s},
-    names::{API_KEY_SK, NAME, PK, PROJECT, REVOKED, SCOPES, SK, api_key_pk},
+    names::{API_KEY_SK, NAME, PK, PROJECT, REVOKED, SCOPES, SK, api_key_pk, hash_of_api_key_pk},
     write::Wrote,
 };
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -50,12 +50,12 @@ impl Store {
         }
     }
 
-    /// The API key under `hash`, if there is one. Eventually consistent: a revoked key may be seen as valid for the
+    /// The API key under `hash`, if there is one, with the hash that its item is stored under. Eventually consistent: a revoked key may be seen as valid for the
     /// time that the caller caches it anyway.
     ///
     /// # Errors
     /// When the table does not answer or the item cannot be read.
-    pub async fn api_key(&self, hash: &[u8; 32]) -> Result<Option<ApiKey>, StoreError> {
+    pub async fn api_key(&self, hash: &[u8; 32]) -> Result<Option<(ApiKey, [u8; 32])>, StoreError> {
         let answer = self
             .client
             .get_item()
@@ -71,11 +71,14 @@ impl Store {
             Some(AttributeValue::Ss(set)) => set.clone(),
             _ => return Err(StoreError::corrupt("attribute scopes is no list")),
         };
-        Ok(Some(ApiKey {
+        let stored = hash_of_api_key_pk(get_s(&item, PK)?)
+            .ok_or_else(|| StoreError::corrupt("attribute pk holds no hash of an API key"))?;
+        let key = ApiKey {
             project: get_s(&item, PROJECT)?.to_owned(),
             name: get_s(&item, NAME)?.to_owned(),
             scopes,
             revoked_at_ms: opt_n(&item, REVOKED),
-        }))
+        };
+        Ok(Some((key, stored)))
     }
 }

@@ -67,9 +67,10 @@ pub(crate) fn chunk_of_sk(sk: &str) -> Option<u16> {
 
 /// Partition key of an API key.
 pub(crate) fn api_key_pk(hash: &[u8; 32]) -> String {
-    use std::fmt::Write;
-    hash.iter().fold(String::from("A#"), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    format!("A#{}", data_encoding::HEXLOWER.encode(hash))
+}
+
+/// The hash of an API key's partition key.
+pub(crate) fn hash_of_api_key_pk(pk: &str) -> Option<[u8; 32]> {
+    data_encoding::HEXLOWER.decode(pk.strip_prefix("A#")?.as_bytes()).ok()?.try_into().ok()
 }

@@ -5,12 +5,13 @@ use protocol::{
     answer::{Answer, Reason},
     claim::{ChunkFacts, Claim, claim},
     content::{Content, Device, Notification, Platform, Policy, Priority, SendRequest, Token},
-    delivery::Delivery,
+    delivery::{Delivery, State},
     ids::OwnerToken,
     letter::{Evidence, LETTERS, Letter},
 };
 
 pub(crate) const POLICIES: [Policy; 2] = [Policy::AtLeastOnce, Policy::AtMostOnce];
+pub(crate) const STATES: [State; 3] = [State::InFlight, State::Retry, State::Done];
 
 /// Every column of the letter table: `Lost` once for each letter that a claim can have held.
 pub(crate) fn every_evidence() -> Vec<Evidence> {

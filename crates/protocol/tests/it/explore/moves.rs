@@ -3,9 +3,6 @@
 use super::world::{Action, CLOCK_RULE, DELIVER_BY, How, Waiting, World};
 use protocol::machine::deliver::Effect;
 
-/// Consumers at once.
-const CONSUMERS: usize = 2;
-
 impl World {
     /// Every action that is possible now; faults only while the budget lasts.
     pub(crate) fn moves(&self) -> Vec<Action> {
@@ -37,7 +34,7 @@ impl World {
             if copy > 0 && self.queue[copy - 1] == *message {
                 continue;
             }
-            if message.visible_at <= self.now && self.running.len() < CONSUMERS {
+            if message.visible_at <= self.now && self.running.len() < self.consumers {
                 moves.push(Action::Receive(copy));
             }
             if fault {

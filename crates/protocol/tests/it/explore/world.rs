@@ -114,6 +114,8 @@ pub(crate) struct World {
     pub(crate) running: Vec<Run>,
     pub(crate) network: Vec<(Delivery, Expect)>,
     pub(crate) truth: Vec<Truth>,
+    /// Consumers at once.
+    pub(crate) consumers: usize,
     /// Faults that may still happen.
     pub(crate) budget: u8,
 }
@@ -128,6 +130,7 @@ impl World {
             running: Vec::new(),
             network: Vec::new(),
             truth: vec![Truth::default(); devices],
+            consumers: 2,
             budget,
         }
     }
@@ -296,9 +299,6 @@ impl World {
         if stored.is_none_or(|letter| letter.is_final()) && !truth.excused {
             return Err(format!("device {device} is called though it is stored as {stored:?}"));
         }
-        if self.now >= DELIVER_BY && !stalled {
-            return Err(format!("device {device} is called too late"));
-        }
         truth.calls += 1;
         truth.accepted += u8::from(matches!(how, How::Well | How::AmbiguousAccepted | How::LostAccepted));
         truth.maybe += u8::from(!matches!(how, How::Permanent | How::NotNow));
@@ -321,6 +321,13 @@ impl World {
         let Waiting::Done(outcome) = consumer.waiting.remove(effect) else { panic!("heard before it was performed") };
         match consumer.machine.clone().step(outcome, now) {
             Step::Go(machine, effects) => {
+                let calls = effects.iter().any(|effect| matches!(effect, Effect::Call { .. }));
+                if calls && now >= DELIVER_BY {
+                    return Err("a call is asked for after the deadline".to_owned());
+                }
+                if calls && now + TIMING.call + TIMING.record + TIMING.margin >= consumer.ends {
+                    return Err("a call is asked for that cannot end in time".to_owned());
+                }
                 consumer.machine = machine;
                 consumer.waiting.extend(effects.into_iter().map(Waiting::Todo));
                 if consumer.waiting.is_empty() {
