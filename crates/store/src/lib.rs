@@ -14,6 +14,8 @@ mod message;
 mod names;
 mod schema;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use api_key::{ApiKey, SeedOutcome};

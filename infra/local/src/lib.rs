@@ -12,6 +12,7 @@ mod front;
 mod functions;
 mod inline;
 pub mod invoke;
+mod linger;
 pub mod pollers;
 mod ports;
 pub mod ready;

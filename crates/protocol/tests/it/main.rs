@@ -1,6 +1,6 @@
 //! The protocol held to its design: properties over random and exhaustive inputs, and the machines step by step.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod canonical;
 mod common;

@@ -35,7 +35,8 @@ fn the_clock_rule_says_expired_only_where_no_call_can_be_under_way() {
     let late = LATEST_OPEN + 1;
     for state in STATES {
         for letter in LETTERS {
-            let (before, after) = (word(Some(item(state, &[letter])), LATEST_OPEN), word(Some(item(state, &[letter])), late));
+            let (before, after) =
+                (word(Some(item(state, &[letter])), LATEST_OPEN), word(Some(item(state, &[letter])), late));
             let expected = match (letter, state) {
                 (Letter::Sent, _) => DeviceWord::Sent,
                 (Letter::Failed, _) => DeviceWord::Failed,

@@ -86,7 +86,7 @@ async fn a_device_token_is_shown_to_nobody_in_full() {
     let short = "elevenchars";
     app.script(secret, &json!([{"status": 404, "reason": "UNREGISTERED"}])).await;
     let mut body = push("masked", secret);
-    body["to"][1] = json!({"platform": "web", "token": short});
+    body["to"].as_array_mut().unwrap().push(json!({"platform": "web", "token": short}));
     let mut answers = Vec::new();
     let sent = app.send(&body, 202).await;
     let id = sent.id();

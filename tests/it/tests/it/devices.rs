@@ -61,9 +61,8 @@ async fn one_device_too_many_is_refused_before_duplicates_are_removed() {
 async fn a_chunk_whose_devices_end_differently_is_told_device_by_device() {
     let app = TestApp::start().await;
     let devices = tokens("mixed", 25);
-    let answer = |status, reason: &str| {
-        vec![Outcome::Answer { status, reason: Some(reason.to_owned()), retry_after: None }]
-    };
+    let answer =
+        |status, reason: &str| vec![Outcome::Answer { status, reason: Some(reason.to_owned()), retry_after: None }];
     let sandbox = app.system.sandbox();
     sandbox.script(&devices[3], answer(404, "UNREGISTERED")).unwrap();
     sandbox.script(&devices[7], answer(403, "SENDER_ID_MISMATCH")).unwrap();

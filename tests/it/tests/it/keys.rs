@@ -14,7 +14,7 @@ fn keyless(token: &str) -> Value {
 async fn the_header_names_the_same_key_as_the_body() {
     let app = TestApp::start().await;
     let body = keyless("device-of-header").to_string();
-    let first = app.post("acme", &[("idempotency-key", "order-7")], body.as_str()).await.expect(202);
+    let first = app.post("acme", &[("idempotency-key", "order-7")], body).await.expect(202);
     assert_eq!(first.body["status"], "queued");
     let id = first.id();
     let repeats = [

@@ -6,12 +6,16 @@
 //!
 //! G1 to G8 in the modules' headers are the guarantees of the design, section 1.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
 mod support;
 
 mod access;
 mod api_crashes;
+mod api_keys;
 mod bodies;
 mod consumers;
+mod contract;
 mod copies;
 mod dead_letters;
 mod deadlines;
@@ -19,6 +23,7 @@ mod deliver_crashes;
 mod devices;
 mod first_send;
 mod garbage;
+mod http_reference;
 mod key_expiry;
 mod keys;
 mod load;
@@ -29,3 +34,4 @@ mod refusals;
 mod relay_crashes;
 mod spelling;
 mod stalls;
+mod wire;

@@ -1,6 +1,6 @@
 //! What the provider answers decides, device by device: when to try again (G5) and what is told (G6).
 
-use crate::support::{DELIVERIES, TestApp, eventually, push};
+use crate::support::{TestApp, push};
 use serde_json::{Value, json};
 
 /// Sends to a device whose provider follows `script`; waits for `status` and for the queues to run empty. Retries are
@@ -46,12 +46,17 @@ async fn a_429_is_waited_out_as_the_provider_asked_even_at_most_once() {
     body["delivery"] = json!("at_most_once");
     let id = app.queued(&body).await;
     app.called("device-of-429", 1).await;
-    eventually("a successor waits", async || (app.queues.counts(DELIVERIES).delayed == 1).then_some(())).await;
+    app.only_a_successor_waits().await;
     let waiting = app.message(&id).await;
     assert_eq!((&waiting["status"], &waiting["deliveries"][0]["status"]), (&json!("sending"), &json!("sending")));
     assert_eq!(waiting["deliveries"][0]["last_error"]["code"], "RESOURCE_EXHAUSTED");
-    app.advance(30);
+    app.advance(61);
+    let sent = app.reaches(&id, "sent").await;
+    assert_eq!(sent["deliveries"][0]["attempts"], 2);
     app.drained().await;
+    let calls = app.calls("device-of-429");
+    assert_eq!(calls.iter().map(|call| call.status).collect::<Vec<_>>(), [Some(429), Some(200)]);
+    assert!(calls[1].at >= calls[0].at + 60_000, "{} ms later", calls[1].at - calls[0].at);
     app.stop().await;
 }
 
@@ -70,7 +75,10 @@ async fn an_unregistered_device_failed_for_good() {
 async fn a_lost_answer_is_repeated_under_the_same_tag() {
     let (app, delivery) = plays(json!(["drop_after_accept"]), "at_least_once", "sent").await;
     let calls = app.calls("device-of-script");
-    assert_eq!(calls.iter().map(|call| (call.accepted, call.answered)).collect::<Vec<_>>(), [(true, false), (true, true)]);
+    assert_eq!(
+        calls.iter().map(|call| (call.accepted, call.answered)).collect::<Vec<_>>(),
+        [(true, false), (true, true)]
+    );
     assert_eq!(delivery["attempts"], 2);
     assert_eq!(delivery["provider_id"].as_str(), calls[1].id.as_deref());
     app.stop().await;
@@ -88,7 +96,10 @@ async fn a_lost_answer_is_never_repeated_at_most_once() {
 async fn a_provider_that_hangs_is_given_up_and_tried_again() {
     let (app, delivery) = plays(json!(["hang"]), "at_least_once", "sent").await;
     let calls = app.calls("device-of-script");
-    assert_eq!(calls.iter().map(|call| (call.accepted, call.answered)).collect::<Vec<_>>(), [(false, false), (true, true)]);
+    assert_eq!(
+        calls.iter().map(|call| (call.accepted, call.answered)).collect::<Vec<_>>(),
+        [(false, false), (true, true)]
+    );
     assert_eq!(delivery["attempts"], 2);
     app.stop().await;
 }

@@ -22,7 +22,7 @@ fn faults() -> Vec<(Value, &'static str, Vec<&'static str>)> {
     vec![
         (with("/colapse_key", json!("x")), "unknown_member", vec!["/colapse_key"]),
         (with("/notification/sound", json!("x")), "unknown_member", vec!["/notification/sound"]),
-        (with("/to/0/app~/id", json!("x")), "unknown_member", vec!["/to/0/app~0~1id"]),
+        (with("/to/0", json!({"platform": "web", "token": "t", "a~/b": 1})), "unknown_member", vec!["/to/0/a~0~1b"]),
         (with("/to", json!([])), failed, vec!["/to"]),
         (with("/to", json!(null)), failed, vec!["/to"]),
         (with("/to", json!(vec![device("android", "t"); 501])), failed, vec!["/to"]),
@@ -32,7 +32,11 @@ fn faults() -> Vec<(Value, &'static str, Vec<&'static str>)> {
         (with("/notification", json!(null)), failed, vec![""]),
         (with("/notification/title", json!("")), failed, vec!["/notification/title"]),
         (with("/notification/image", json!("http://a/b.png")), failed, vec!["/notification/image"]),
-        (with("/data", json!({"a": 1, "aps": "x", "google.x": "y"})), failed, vec!["/data/a", "/data/aps", "/data/google.x"]),
+        (
+            with("/data", json!({"a": 1, "aps": "x", "google.x": "y"})),
+            failed,
+            vec!["/data/a", "/data/aps", "/data/google.x"],
+        ),
         (with("/ttl_seconds", json!(60.5)), failed, vec!["/ttl_seconds"]),
         (with("/ttl_seconds", json!(-1)), failed, vec!["/ttl_seconds"]),
         (with("/ttl_seconds", json!(2_419_201)), failed, vec!["/ttl_seconds"]),
@@ -63,6 +67,44 @@ async fn a_refused_request_leaves_its_key_free() {
     app.reaches(&id, "sent").await;
     app.drained().await;
     assert_eq!(app.calls("device-of-refusals").len(), 1);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_two_readers_could_read_differently_is_refused_and_leaves_the_key_free() {
+    let app = TestApp::start().await;
+    let around = |member: &str| {
+        let to = r#""to":[{"platform":"android","token":"device-of-strict"}]"#;
+        format!(r#"{{"idempotency_key":"strict",{to},"notification":{{"title":"a","body":"b"}},{member}}}"#)
+    };
+    let deep = format!(r#""data":{}{}"#, "[".repeat(64), "]".repeat(64));
+    let cases = [
+        (around(r#""priority":"high","priority":"normal""#), "duplicate_member", "/priority"),
+        (around(r#""data":{"a":"1","\u0061":"1"}"#), "duplicate_member", "/data/a"),
+        (around(r#""ttl_seconds":9007199254740992"#), "number_not_exact", "/ttl_seconds"),
+        (around(r#""ttl_seconds":9007199254740993.0"#), "number_not_exact", "/ttl_seconds"),
+        (around(r#""ttl_seconds":1e400"#), "number_not_exact", "/ttl_seconds"),
+        (around(r#""ttl_seconds":60.00000000000000001"#), "validation_failed", "/ttl_seconds"),
+        (around(r#""data":{"a":"\ud800"}"#), "invalid_json", "/data/a"),
+        (around(&deep), "invalid_json", ""),
+    ];
+    for (text, code, pointer) in cases {
+        let answer = app.post("acme", &[], text.clone()).await;
+        answer.problem(400, code);
+        assert!(answer.pointers().iter().any(|at| at.starts_with(pointer)), "{text}: {}", answer.text);
+    }
+    let mut not_utf8 = around(r#""data":{"a":"?"}"#).into_bytes();
+    let at = not_utf8.iter().rposition(|byte| *byte == b'?').unwrap();
+    not_utf8[at] = 0xff;
+    app.post("acme", &[], not_utf8).await.problem(400, "invalid_json");
+
+    // The largest whole number that every reader agrees on is only too long a time, and noncharacters are characters.
+    app.post("acme", &[], around(r#""ttl_seconds":9007199254740991"#)).await.problem(400, "validation_failed");
+    let answer = app.post("acme", &[], around("\"data\":{\"a\":\"\u{ffff}\"}")).await.expect(202);
+    assert_eq!(answer.body["status"], "queued");
+    app.reaches(&answer.id(), "sent").await;
+    app.drained().await;
+    assert_eq!(app.calls("device-of-strict").len(), 1);
     app.stop().await;
 }
 

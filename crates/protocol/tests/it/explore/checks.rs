@@ -21,7 +21,7 @@ impl World {
     /// G4 and G6 in this world.
     pub(crate) fn check(&self) -> Result<(), String> {
         // A consumer's copy in hand is still in the queue, invisible.
-        let copies = self.queue.len() + self.running.len();
+        let copies = self.queue.len() + self.running.len() + self.dead.len() + usize::from(self.grave.is_some());
         if !self.done() && self.now <= DELIVER_BY + TIMING.lease && copies == 0 {
             return Err("the chunk is not done and no copy of it is left".to_owned());
         }
@@ -101,9 +101,13 @@ impl World {
                     Waiting::Todo(_) => Action::Perform(0, 0, How::Well),
                     Waiting::Done(_) => Action::Hear(0, 0),
                 }
+            } else if world.grave.is_some() {
+                Action::Rebury(How::Well)
+            } else if let Some(letter) = world.dead.iter().position(|letter| letter.visible_at <= world.now) {
+                Action::Exhume(letter)
             } else if let Some(copy) = world.queue.iter().position(|copy| copy.visible_at <= world.now) {
                 Action::Receive(copy)
-            } else if let Some(soonest) = world.queue.iter().map(|copy| copy.visible_at).min() {
+            } else if let Some(soonest) = world.queue.iter().chain(&world.dead).map(|copy| copy.visible_at).min() {
                 Action::Advance(soonest)
             } else {
                 return if world.done() {
@@ -124,7 +128,9 @@ impl World {
     fn check_end(&self) -> Result<(), String> {
         let item = self.item.as_ref().ok_or("nothing is stored")?;
         for (index, (device, truth)) in item.devices.iter().zip(&self.truth).enumerate() {
-            let attempted = truth.calls > 0 || matches!(device.letter, Letter::Expired | Letter::Unknown);
+            let attempted = truth.calls > 0
+                || device.letter == Letter::Expired
+                || (device.letter == Letter::Unknown && self.unrecorded);
             if !attempted {
                 return Err(format!("device {index} ended as {:?} without a call", device.letter));
             }

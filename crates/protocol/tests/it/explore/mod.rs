@@ -1,16 +1,20 @@
-//! Every schedule of two consumers and up to two faults, and random schedules with many.
+//! Every schedule of two consumers, a dead-letter handler and up to two faults, and random schedules with many.
 //!
 //! A violation is reported with the shortest list of steps that leads to it.
 
 mod checks;
+mod graves;
 mod moves;
 mod random;
 mod world;
 
 use crate::common::POLICIES;
-use protocol::{content::Policy, machine::deliver::Outcome};
+use protocol::{
+    content::Policy,
+    machine::{Named, deliver::Outcome},
+};
 use std::collections::{BTreeSet, HashMap};
-use world::{Action, World};
+use world::{Action, Waiting, World};
 
 /// Every world reachable from `start`, nearest first.
 fn explore(start: World) -> Vec<World> {
@@ -20,7 +24,9 @@ fn explore(start: World) -> Vec<World> {
     let mut at = 0;
     while at < worlds.len() {
         let world = worlds[at].clone();
-        let checked = world.check().and_then(|()| if world.running.is_empty() { world.check_drains() } else { Ok(()) });
+        let checked = world.check().and_then(|()| {
+            if world.running.is_empty() && world.grave.is_none() { world.check_drains() } else { Ok(()) }
+        });
         if let Err(broken) = checked {
             panic!("{broken}\n{}", story(&worlds, &came_from, at, None));
         }
@@ -63,18 +69,21 @@ struct Reached {
     successor: bool,
     stalled: bool,
     late_write: bool,
+    redriven: bool,
+    settled_from_the_grave: bool,
 }
 
 impl Reached {
     fn note(&mut self, world: &World) {
         self.letters.extend(world.item.iter().flat_map(|item| &item.devices).map(|device| device.letter.as_char()));
         self.second_accepted |= world.truth.iter().any(|truth| truth.accepted > 1);
-        self.successor |= world
-            .running
-            .iter()
-            .any(|run| run.waiting.iter().any(|waiting| *waiting == world::Waiting::Done(Outcome::SuccessorConfirmed)));
+        self.successor |=
+            world.running.iter().any(|run| run.waiting.contains(&Waiting::Done(Outcome::SuccessorConfirmed)));
         self.stalled |= world.running.iter().any(|run| run.stalled);
         self.late_write |= !world.network.is_empty();
+        let in_hand = world.grave.as_ref().map(|grave| grave.effect.name());
+        self.redriven |= in_hand == Some("redrive");
+        self.settled_from_the_grave |= in_hand == Some("settle");
     }
 }
 
@@ -93,6 +102,8 @@ fn explored(policy: Policy, devices: usize, copies: usize, faults: u8) {
         successor: true,
         stalled: true,
         late_write: true,
+        redriven: true,
+        settled_from_the_grave: true,
     };
     reached.letters.retain(|letter| faults > 2 || *letter != 'B');
     assert_eq!(reached, expected);

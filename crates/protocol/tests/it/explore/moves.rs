@@ -1,6 +1,6 @@
 //! What can happen next in a world.
 
-use super::world::{Action, CLOCK_RULE, DELIVER_BY, How, Waiting, World};
+use super::world::{Action, CLOCK_RULE, Copy, DELIVER_BY, How, Waiting, World};
 use protocol::machine::deliver::Effect;
 
 impl World {
@@ -38,8 +38,17 @@ impl World {
                 moves.push(Action::Receive(copy));
             }
             if fault {
-                moves.push(Action::Duplicate(copy));
+                moves.extend([Action::Duplicate(copy), Action::Bury(copy)]);
             }
+        }
+        if let Some(grave) = &self.grave {
+            moves.push(Action::Rebury(How::Well));
+            if fault {
+                moves.extend(self.grave_faults(&grave.effect).iter().map(|how| Action::Rebury(*how)));
+            }
+        } else {
+            let visible = |(_, letter): &(usize, &Copy)| letter.visible_at <= self.now;
+            moves.extend(self.dead.iter().enumerate().filter(visible).map(|(letter, _)| Action::Exhume(letter)));
         }
         moves.extend((0..self.network.len()).map(Action::Arrive));
         moves.extend(self.instants().into_iter().map(Action::Advance));
@@ -75,15 +84,12 @@ impl World {
     /// no call may start any more, or past the end of the invocation, which is a stall.
     fn instants(&self) -> Vec<u64> {
         let mut instants = vec![DELIVER_BY, CLOCK_RULE];
-        instants.extend(self.queue.iter().map(|copy| copy.visible_at));
+        instants.extend(self.queue.iter().chain(&self.dead).map(|copy| copy.visible_at));
         instants.extend(self.item.iter().flat_map(|item| [item.lease_ms + 1, item.not_before_ms]));
-        let ends = self.running.iter().map(|run| run.ends).min();
-        if let Some(ends) = ends {
-            if self.budget == 0 {
-                return Vec::new();
-            }
-            instants.push(ends - 1);
+        if self.budget == 0 && (self.grave.is_some() || !self.running.is_empty()) {
+            return Vec::new();
         }
+        instants.extend(self.running.iter().map(|run| run.ends - 1));
         instants.retain(|instant| *instant > self.now);
         instants.sort_unstable();
         instants.dedup();

@@ -1,6 +1,7 @@
 //! A world in miniature: one chunk, its delivery item, the copies in the queue, consumers that run the deliver
 //! machine, and a provider that remembers what it really accepted.
 
+use super::graves::Grave;
 use crate::common::{accepted, ambiguous, lost, not_now, permanent, token};
 use protocol::{
     claim::ChunkFacts,
@@ -101,6 +102,12 @@ pub(crate) enum Action {
     Arrive(usize),
     /// SQS delivers a copy twice.
     Duplicate(usize),
+    /// SQS gives up on a copy.
+    Bury(usize),
+    /// The dead-letter handler receives one, reads and decides.
+    Exhume(usize),
+    /// What it decided reaches the world.
+    Rebury(How),
     /// Time passes.
     Advance(u64),
 }
@@ -111,11 +118,16 @@ pub(crate) struct World {
     pub(crate) policy: Policy,
     pub(crate) item: Option<Delivery>,
     pub(crate) queue: Vec<Copy>,
+    pub(crate) dead: Vec<Copy>,
+    /// The dead letter in hand; its handler is one.
+    pub(crate) grave: Option<Grave>,
     pub(crate) running: Vec<Run>,
     pub(crate) network: Vec<(Delivery, Expect)>,
     pub(crate) truth: Vec<Truth>,
     /// Consumers at once.
     pub(crate) consumers: usize,
+    /// A claim may have been left unrecorded: a consumer died or slept, or a write's outcome was unknown.
+    pub(crate) unrecorded: bool,
     /// Faults that may still happen.
     pub(crate) budget: u8,
 }
@@ -127,12 +139,19 @@ impl World {
             policy,
             item: None,
             queue: vec![Copy { visible_at: 0, read_first: false }; copies],
+            dead: Vec::new(),
+            grave: None,
             running: Vec::new(),
             network: Vec::new(),
             truth: vec![Truth::default(); devices],
             consumers: 2,
+            unrecorded: false,
             budget,
         }
+    }
+
+    pub(crate) fn facts(&self) -> ChunkFacts {
+        ChunkFacts { deliver_by_ms: DELIVER_BY, policy: self.policy, devices: self.truth.len(), expires_s: 9_999 }
     }
 
     /// Whether a write under this condition would happen now.
@@ -158,6 +177,7 @@ impl World {
             Action::Crash(run) => {
                 next.pay(true);
                 let dead = next.running.remove(run);
+                next.unrecorded = true;
                 if !dead.recorded {
                     next.excuse(&dead.called);
                 }
@@ -174,18 +194,30 @@ impl World {
                 let twin = next.queue[copy].clone();
                 next.queue.push(twin);
             }
+            Action::Bury(copy) => {
+                next.pay(true);
+                let dead = next.queue.remove(copy);
+                next.dead.push(dead);
+            }
+            Action::Exhume(letter) => next.exhume(letter),
+            Action::Rebury(how) => {
+                next.pay(how != How::Well);
+                next.rebury(how);
+            }
             Action::Advance(to) => {
-                next.pay(!next.running.is_empty());
+                next.pay(!next.running.is_empty() || next.grave.is_some());
                 next.now = to;
                 if next.running.iter().any(|run| to > run.ends) {
                     for run in &mut next.running {
                         run.stalled |= to > run.ends;
                     }
+                    next.unrecorded = true;
                     next.excuse(&vec![true; next.truth.len()]);
                 }
             }
         }
         next.queue.sort();
+        next.dead.sort();
         Ok(next)
     }
 
@@ -209,11 +241,9 @@ impl World {
         };
         // Fresh means: nobody in this world knows it.
         let number = (1..).find(|number| !used(*number)).unwrap();
-        let facts =
-            ChunkFacts { deliver_by_ms: DELIVER_BY, policy: self.policy, devices: self.truth.len(), expires_s: 9_999 };
         let ends = self.now + TIMING.function;
         let receive = Receive {
-            facts,
+            facts: self.facts(),
             token: token(number),
             jitter_permille: 0,
             invocation_ends_ms: ends,
@@ -278,6 +308,7 @@ impl World {
             _ => Outcome::WriteUnknown,
         };
         let called = self.running[run].called.clone();
+        self.unrecorded |= outcome == Outcome::WriteUnknown;
         if applied {
             self.item = Some(item);
             self.running[run].recorded |= purpose == Purpose::Record;

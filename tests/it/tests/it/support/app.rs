@@ -1,15 +1,16 @@
 //! One system per test, and what tests do with it.
 
-use super::{
-    DEAD, DEADLINE, DELIVERIES, HttpClient, Queues, eventually,
-    http::Answer,
-    push,
-};
+use super::{DEAD, DEADLINE, DELIVERIES, HttpClient, Queues, eventually, http::Answer, push};
 use ::http::Method;
+use bytes::Bytes;
 use local::{Options, System};
+use protocol::timing::Timing;
 use sandbox::{Entry, Outcome};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 /// A running system on free ports, with the short durations.
 pub(crate) struct TestApp {
@@ -21,7 +22,13 @@ pub(crate) struct TestApp {
 
 impl TestApp {
     pub(crate) async fn start() -> Self {
-        let system = System::start(Options::free_ports()).await.unwrap();
+        Self::start_with(Timing::SHORT).await
+    }
+
+    pub(crate) async fn start_with(timing: Timing) -> Self {
+        // Silent, unless RUST_LOG asks for the system's side of the story.
+        platform::init_logs("off");
+        let system = System::start(Options { timing, ..Options::free_ports() }).await.unwrap();
         let queues = Queues::new(&system.ready().sqs, system.sqs().unwrap().clone()).await;
         Self { system, http: HttpClient::new(), queues, barriers: AtomicU32::new(0) }
     }
@@ -79,7 +86,7 @@ impl TestApp {
         path: &str,
         key: &str,
         headers: &[(&str, &str)],
-        body: String,
+        body: impl Into<Bytes>,
     ) -> Answer {
         let authorization = format!("Bearer {}", self.api_key(key));
         let mut all = vec![("authorization", authorization.as_str())];
@@ -88,10 +95,10 @@ impl TestApp {
     }
 
     /// POST /v1/messages with this text.
-    pub(crate) async fn post(&self, key: &str, headers: &[(&str, &str)], body: impl Into<String>) -> Answer {
+    pub(crate) async fn post(&self, key: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
         let mut all = vec![("content-type", "application/json")];
         all.extend(headers);
-        self.request(&Method::POST, "/v1/messages", key, &all, body.into()).await
+        self.request(&Method::POST, "/v1/messages", key, &all, body).await
     }
 
     /// POST /v1/messages as acme, which must be answered with this status.
@@ -153,6 +160,27 @@ impl TestApp {
             (self.queues.held(DELIVERIES) == 0 && self.queues.held(DEAD) == 0).then_some(())
         })
         .await;
+    }
+
+    /// Waits until a delayed successor is the only copy that is left: its predecessor's consumer is done.
+    pub(crate) async fn only_a_successor_waits(&self) {
+        eventually("a successor waits", async || {
+            (self.queues.counts(DELIVERIES).delayed == 1 && self.queues.held(DELIVERIES) == 1).then_some(())
+        })
+        .await;
+    }
+
+    /// Passes visibility timeouts until the queues are empty, when all messages have ended: of two copies with one
+    /// message id in one batch, a failure of either keeps both, as in AWS.
+    pub(crate) async fn worn_copies_return(&self) {
+        for _ in 0..20 {
+            let empty = tokio::time::timeout(Duration::from_secs(1), self.queues_empty()).await;
+            if empty.is_ok() {
+                return;
+            }
+            self.advance(49);
+        }
+        self.queues_empty().await;
     }
 
     /// Waits until nothing that was accepted so far can cause another call: the relay has passed every record of it,

@@ -9,8 +9,7 @@ pub(crate) fn push(key: &str, token: &str) -> Value {
 
 /// A push to these Android devices.
 pub(crate) fn push_to<T: AsRef<str>>(key: &str, tokens: &[T]) -> Value {
-    let to: Vec<Value> =
-        tokens.iter().map(|token| json!({"platform": "android", "token": token.as_ref()})).collect();
+    let to: Vec<Value> = tokens.iter().map(|token| json!({"platform": "android", "token": token.as_ref()})).collect();
     json!({
         "idempotency_key": key,
         "to": to,
