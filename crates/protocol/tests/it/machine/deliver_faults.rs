@@ -86,10 +86,29 @@ fn a_write_that_nobody_knows_of_releases_the_copy() {
     let (claiming, _) = go(prepared(receive(Policy::AtLeastOnce, 1, false)));
     assert_released(claiming.step(Outcome::WriteUnknown, NOW), TIMING.backoff[0]);
     let (machine, _) = recording(&[accepted()]);
-    assert_released(machine.clone().step(Outcome::WriteUnknown, NOW), TIMING.backoff[0]);
     assert_released(machine.step(Outcome::Conflict(None), NOW), TIMING.backoff[0]);
     let late = Deliver::new(receive(Policy::AtLeastOnce, 1, false), TIMING).step(Outcome::Start, LATE);
     assert_released(go(late).0.step(Outcome::WriteUnknown, LATE), TIMING.backoff[0]);
+}
+
+#[test]
+fn a_record_that_nobody_knows_of_is_written_again_while_there_is_time() {
+    let (machine, item) = recording(&[accepted()]);
+    let (machine, effects) = go(machine.step(Outcome::WriteUnknown, NOW));
+    assert_eq!(write(&effects), (Purpose::Record, item.clone(), Expect::Version(1)), "the same write");
+    // The first try did happen: the second meets its own item, which is done.
+    let met = machine.clone().step(Outcome::Conflict(Some(item)), NOW);
+    assert!(matches!(done(met), Verdict::Ack(AckProof::Finished(_))));
+    // It did not, and now it does.
+    assert!(matches!(done(machine.clone().step(Outcome::Written, NOW)), Verdict::Ack(AckProof::Finished(_))));
+    // No time is left, or the table stays silent.
+    let last = NOW + TIMING.function - TIMING.record - TIMING.margin;
+    assert_released(machine.clone().step(Outcome::WriteUnknown, last), TIMING.backoff[0]);
+    let mut machine = machine;
+    for _ in 0..6 {
+        machine = go(machine.step(Outcome::WriteUnknown, NOW)).0;
+    }
+    assert_released(machine.step(Outcome::WriteUnknown, NOW), TIMING.backoff[0]);
 }
 
 #[test]
