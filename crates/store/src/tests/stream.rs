@@ -3,6 +3,7 @@
 use super::support::{delivery, id, message, request};
 use crate::{StreamRecord, attr::Item, delivery as delivery_item, message as message_item, read_stream_record};
 use aws_sdk_dynamodb::types::AttributeValue;
+use proptest::prelude::*;
 use protocol::message::Message;
 use serde_json::{Value, json};
 
@@ -147,5 +148,43 @@ fn a_record_without_a_readable_shape_is_unreadable_not_skipped() {
     }
     for nothing in [json!({}), json!(null), json!({ "dynamodb": null }), json!({ "dynamodb": "text" }), json!([1])] {
         unreadable(&nothing);
+    }
+}
+
+fn tree() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[A-Z#a-z0-9]{0,6}".prop_map(Value::from),
+    ];
+    let name = prop::sample::select(vec![
+        "dynamodb", "Keys", "NewImage", "OldImage", "pk", "sk", "id", "tk", "nd", "pl", "S", "N", "B", "L", "M", "x",
+    ]);
+    leaf.prop_recursive(5, 32, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(name.clone(), inner, 0..6).prop_map(|map| map.into_iter().collect()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_json_is_read_without_a_panic_and_nothing_is_made_up(record in tree()) {
+        prop_assert!(!matches!(read_stream_record(&record), StreamRecord::Message(_)));
+    }
+
+    #[test]
+    fn a_message_with_a_damaged_attribute_is_unreadable_or_still_a_message(place in any::<prop::sample::Index>(), value in tree()) {
+        let mut image = message_image(&fresh(1));
+        let names: Vec<String> = image.as_object().unwrap().keys().cloned().collect();
+        let name = &names[place.index(names.len())];
+        image[name.as_str()] = value;
+        let keys = message_image(&fresh(1));
+        let mut damaged = record("INSERT", Some(image), None);
+        damaged["dynamodb"]["Keys"] = json!({"pk": keys["pk"], "sk": keys["sk"]});
+        let read = read_stream_record(&damaged);
+        prop_assert!(matches!(read, StreamRecord::Unreadable(_) | StreamRecord::Message(_)), "{read:?}");
     }
 }

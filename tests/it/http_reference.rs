@@ -6,7 +6,7 @@ use http::Method;
 use sendonce_http::CODES;
 use serde_json::Value;
 
-const REFERENCE: &str = include_str!("../../../../docs/HTTP.md");
+const REFERENCE: &str = include_str!("../../docs/HTTP.md");
 
 /// The fenced `http` blocks, in order.
 fn blocks() -> Vec<&'static str> {
