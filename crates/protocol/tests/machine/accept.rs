@@ -78,6 +78,20 @@ fn what_cannot_be_known_is_unavailable() {
     assert!(matches!(sending.stuck(), Verdict::Queued(_)), "it is accepted whatever became of the send");
 }
 
+/// Code that writes version 2 meets an item of version 1: the stored rule decides, not the one it writes with.
+#[test]
+fn an_honest_retry_stays_a_duplicate_after_a_deploy_that_changes_the_rule() {
+    let mut mine = message(1, &plain_request());
+    mine.fingerprint = Fingerprint { version: 2, hash: [7; 32] };
+    let (putting, _) = go(Accept::new(mine, plain_request()).step(Outcome::Start, 0));
+    let first = prior(2, &plain_request());
+    assert_eq!(first.fingerprint.version, 1);
+    assert_eq!(done(putting.clone().step(Outcome::Taken(first.clone()), 0)), Verdict::Duplicate(first.id));
+    let mut other = plain_request();
+    other.ttl_seconds += 1;
+    assert_eq!(done(putting.step(Outcome::Taken(prior(2, &other)), 0)), Verdict::Reused);
+}
+
 #[test]
 fn an_outcome_of_another_phase_changes_nothing() {
     let machine = putting();
