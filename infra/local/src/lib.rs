@@ -7,6 +7,7 @@
 pub mod args;
 pub mod control;
 pub mod crash;
+mod data;
 pub mod dynamo;
 mod front;
 mod functions;
