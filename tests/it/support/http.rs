@@ -8,7 +8,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde_json::Value;
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 use tokio::time::timeout;
 
 /// Longer than the API may take for one request.
@@ -23,7 +23,7 @@ impl HttpClient {
         Self(Client::builder(TokioExecutor::new()).build_http())
     }
 
-    /// One request, sent as it is.
+    /// One request, sent as it is, that must be answered.
     pub(crate) async fn send(
         &self,
         method: &Method,
@@ -31,6 +31,17 @@ impl HttpClient {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Answer {
+        self.try_send(method, url, headers, body).await.unwrap_or_else(|error| panic!("{method} {url}: {error:?}"))
+    }
+
+    /// The same to a server that may be gone, or go before it answers.
+    pub(crate) async fn try_send(
+        &self,
+        method: &Method,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<Answer, Box<dyn Error + Send + Sync>> {
         let mut request = Request::builder().method(method).uri(url.parse::<Uri>().unwrap());
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -38,15 +49,12 @@ impl HttpClient {
         let request = request.body(Full::new(body.into())).unwrap();
         let answered = async {
             let (head, body) = self.0.request(request).await?.into_parts();
-            Ok::<_, Box<dyn std::error::Error>>((head, body.collect().await?.to_bytes()))
+            Ok::<_, Box<dyn Error + Send + Sync>>((head, body.collect().await?.to_bytes()))
         };
-        let (head, bytes) = timeout(LIMIT, answered)
-            .await
-            .unwrap_or_else(|_| panic!("{method} {url}: no answer within {LIMIT:?}"))
-            .unwrap_or_else(|error| panic!("{method} {url}: {error:?}"));
+        let (head, bytes) = timeout(LIMIT, answered).await??;
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Answer { what: format!("{method} {url}"), status: head.status, headers: head.headers, text, body }
+        Ok(Answer { what: format!("{method} {url}"), status: head.status, headers: head.headers, text, body })
     }
 }
 
