@@ -1,11 +1,11 @@
-//! The program as a process of its own, on free ports and with a folder that outlives it, for tests that kill it.
+//! The program as a process of its own, and with a folder that outlives it, for tests that start or kill it.
 
 use crate::support::{DEADLINE, HttpClient};
 use http::Method;
 use serde_json::Value;
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Stdio,
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -15,7 +15,9 @@ use tokio::{
     time::timeout,
 };
 
-const FREE_PORTS: [&str; 8] = ["--port", "0", "--dynamodb-port", "0", "--sqs-port", "0", "--sandbox-port", "0"];
+/// Arguments with which programs do not get in each other's way.
+pub(crate) const FREE_PORTS: [&str; 8] =
+    ["--port", "0", "--dynamodb-port", "0", "--sqs-port", "0", "--sandbox-port", "0"];
 
 /// A folder for `--data`, and beside it what the processes said on stderr. A failed test leaves both to look at.
 pub(crate) struct DataDir(PathBuf);
@@ -56,10 +58,18 @@ impl Drop for DataDir {
 /// The program next to this test, where Cargo puts both.
 fn binary() -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let folder: &Path = test.ancestors().nth(2).unwrap();
+    let folder = test.ancestors().nth(2).unwrap();
     let binary = folder.join(format!("local{}", std::env::consts::EXE_SUFFIX));
     assert!(binary.is_file(), "{} is missing: run `cargo build -p local` first", binary.display());
     binary
+}
+
+/// The program with these arguments, all built in, its stdout and stderr to be read.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    command.args(arguments).env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("AWS_ENDPOINT_URL_SQS");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
 }
 
 /// A process that may or may not have come up yet.
@@ -70,10 +80,8 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn spawn(dir: &DataDir, timing: &str) -> Self {
-        let mut command = Command::new(binary());
-        command.args(FREE_PORTS).args(["--timing", timing, "--data"]).arg(dir.data());
-        command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("AWS_ENDPOINT_URL_SQS");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(dir.log()).kill_on_drop(true);
+        let mut command = command(&FREE_PORTS);
+        command.args(["--timing", timing, "--data"]).arg(dir.data()).stderr(dir.log());
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Self { child, stdout }

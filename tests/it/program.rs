@@ -1,33 +1,17 @@
 //! The program itself, as `cargo run` starts it: its one line on stdout, its ports, its signals, its exit codes.
 
-use crate::support::{DEADLINE, HttpClient, push};
+use crate::{
+    process::{FREE_PORTS, command},
+    support::{DEADLINE, HttpClient, push},
+};
 use http::Method;
 use serde_json::Value;
-use std::{path::PathBuf, process::Stdio};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader},
     net::TcpListener,
     process::{Child, Command},
     time::timeout,
 };
-
-/// The program next to this test, where Cargo puts both.
-fn binary() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.ancestors().nth(2).unwrap();
-    let binary = folder.join(format!("local{}", std::env::consts::EXE_SUFFIX));
-    assert!(binary.is_file(), "{} is missing: run `cargo build -p local` first", binary.display());
-    binary
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(binary());
-    command.args(arguments).env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("AWS_ENDPOINT_URL_SQS");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    command
-}
-
-const FREE_PORTS: [&str; 8] = ["--port", "0", "--dynamodb-port", "0", "--sqs-port", "0", "--sandbox-port", "0"];
 
 /// A running program, and the first line that it printed.
 struct Program {
