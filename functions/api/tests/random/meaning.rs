@@ -45,7 +45,14 @@ fn reserved(name: &str) -> bool {
 }
 
 fn key() -> impl Strategy<Value = String> {
-    text(1, 20).prop_filter("no key", |key| is_key(key))
+    text(1, 20).prop_map(|text| {
+        // Mended rather than thrown away: a long run would give up after too many that were.
+        let mut key: String = text.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
+        if !is_key(&key) {
+            key.push('k');
+        }
+        key
+    })
 }
 
 fn is_key(key: &str) -> bool {
