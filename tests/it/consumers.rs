@@ -100,3 +100,25 @@ async fn the_second_consumer_of_a_chunk_calls_nobody_of_it() {
     assert_eq!(app.message(&id).await["counts"]["sent"], 20);
     finish(app).await;
 }
+
+/// Another copy meets a live lease and is released; the invocation dies right after. The copy comes back all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_consumer_that_dies_after_releasing_a_copy_loses_nothing() {
+    let (app, id, copies) = one_copy("released", "device-of-released", "at_least_once").await;
+    let gate = Gate::after("claim");
+    let holder = Consumer::with(&app, gate.clone()).await;
+    let run = holder.handle(&copies);
+    let watch = async {
+        gate.holds().await;
+        app.crash("deliver", "after_release");
+        app.control(&json!({"deliver": "resume"}));
+        app.queues.send(DELIVERIES, copies[0].body().unwrap()).await;
+        app.crashed().await;
+        assert_eq!(app.message(&id).await["status"], "sending");
+        gate.open();
+    };
+    let (ended, ()) = tokio::join!(run, watch);
+    assert_eq!(ended, [true]);
+    app.reaches(&id, "sent").await;
+    finish(app).await;
+}

@@ -133,6 +133,6 @@ async fn the_same_consumer_dying_three_times_still_ends_truthfully() {
 
 #[test]
 fn every_crash_point_of_a_consumer_is_covered() {
-    // "settle" is in `deadlines`, "release" in `consumers`: the copy stays either way.
+    // "settle" is in `deadlines`, "release" in `consumers`; the list says when a new one needs its test.
     assert_eq!(EFFECTS, ["prepare", "read", "claim", "settle", "record", "call", "successor", "release"]);
 }

@@ -22,6 +22,7 @@ mod dead_letters;
 mod deadlines;
 mod deliver_crashes;
 mod devices;
+mod figures;
 mod first_send;
 mod garbage;
 mod http_reference;

@@ -5,9 +5,12 @@ use http::Method;
 use serde_json::Value;
 use std::{
     fs::{self, File},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Stdio,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -55,13 +58,23 @@ impl Drop for DataDir {
     }
 }
 
-/// The program next to this test, where Cargo puts both.
-fn binary() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.ancestors().nth(2).unwrap();
-    let binary = folder.join(format!("local{}", std::env::consts::EXE_SUFFIX));
-    assert!(binary.is_file(), "{} is missing: run `cargo build -p local` first", binary.display());
-    binary
+/// The program next to this test, built anew if need be: a test of an old one would show nothing.
+fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let test = std::env::current_exe().unwrap();
+        let folder = test.ancestors().nth(2).unwrap();
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        // The whole workspace's features, as `cargo test` and `cargo build --workspace` have them.
+        let mut build = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        build.current_dir(workspace).args(["build", "--quiet", "--workspace", "--bin", "local"]);
+        build.env("CARGO_TARGET_DIR", folder.parent().unwrap());
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().unwrap().success(), "the program cannot be built");
+        folder.join(format!("local{}", std::env::consts::EXE_SUFFIX))
+    })
 }
 
 /// The program with these arguments, all built in, its stdout and stderr to be read.
@@ -93,6 +106,13 @@ impl Process {
         timeout(DEADLINE, self.stdout.read_line(&mut line)).await.expect("no ready line in time").unwrap();
         let urls = serde_json::from_str(&line).expect("it ended instead of getting ready");
         Ready { urls, http: HttpClient::new() }
+    }
+
+    /// Resident memory, in KiB.
+    pub(crate) fn resident_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id().unwrap())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
     /// `kill -9`. Returns once the process is gone.

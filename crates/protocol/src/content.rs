@@ -49,7 +49,7 @@ impl Token {
         let mut mask = String::from("…");
         let count = self.0.chars().count();
         if count >= 12 {
-            mask.extend(self.0.chars().skip(count - 6));
+            mask.extend(self.0.chars().skip(count.saturating_sub(6)));
         }
         mask
     }

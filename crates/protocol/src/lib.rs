@@ -7,6 +7,8 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+// Numbers come out of stored items and queue messages: none may panic or wrap.
+#![warn(clippy::arithmetic_side_effects)]
 
 extern crate alloc;
 

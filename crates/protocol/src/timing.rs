@@ -124,6 +124,7 @@ impl Timing {
 
     /// Every inequality that does not hold, in words; empty when all is well.
     #[must_use]
+    #[expect(clippy::arithmetic_side_effects, reason = "durations of a program, not outside input")]
     pub fn violations(&self) -> Vec<String> {
         let held_by_key = KEY_VALID_DAYS_MIN * DAY;
         let rules: [(bool, &str); 14] = [
@@ -154,7 +155,7 @@ impl Timing {
     /// When delivery of a message accepted at `at_ms` with this ttl is given up.
     #[must_use]
     pub fn deliver_by(&self, at_ms: u64, ttl_seconds: u32) -> u64 {
-        let ttl = u64::from(ttl_seconds) * SECOND;
+        let ttl = u64::from(ttl_seconds).saturating_mul(SECOND);
         at_ms.saturating_add(ttl.clamp(self.ttl_floor, Self::DELIVER_MAX))
     }
 
@@ -162,13 +163,21 @@ impl Timing {
     /// least, so that no copy of its chunk can outlive it.
     #[must_use]
     pub fn delivery_expires_s(&self, at_ms: u64, key_valid_until_s: u64) -> u64 {
-        (key_valid_until_s + Self::DELIVERY_OUTLIVES_KEY / SECOND).max((at_ms + Self::DELIVERY_LIVES).div_ceil(SECOND))
+        const OUTLIVES_S: u64 = Timing::DELIVERY_OUTLIVES_KEY / SECOND;
+        key_valid_until_s.saturating_add(OUTLIVES_S).max(at_ms.saturating_add(Self::DELIVERY_LIVES).div_ceil(SECOND))
     }
 
     /// Whether a provider call may start: it must end, and be recorded, before the lease and this invocation end.
     #[must_use]
     pub fn call_may_start(&self, now_ms: u64, lease_ms: u64, invocation_ends_ms: u64, deliver_by_ms: u64) -> bool {
-        now_ms + self.call + self.record + self.margin < lease_ms.min(invocation_ends_ms) && now_ms < deliver_by_ms
+        let recorded = now_ms.saturating_add(self.call).saturating_add(self.record).saturating_add(self.margin);
+        recorded < lease_ms.min(invocation_ends_ms) && now_ms < deliver_by_ms
+    }
+
+    /// Whether a record may be written once more: it must end before this invocation does.
+    #[must_use]
+    pub fn record_may_start(&self, now_ms: u64, invocation_ends_ms: u64) -> bool {
+        now_ms.saturating_add(self.record).saturating_add(self.margin) < invocation_ends_ms
     }
 
     /// The wait after attempt number `attempt` (from 1): the schedule plus up to a fifth of jitter
@@ -177,7 +186,8 @@ impl Timing {
     pub fn retry_delay(&self, attempt: u16, jitter_permille: u16, asked_ms: Option<u64>) -> u64 {
         let step = usize::from(attempt.saturating_sub(1)).min(self.backoff.len().saturating_sub(1));
         let base = self.backoff.get(step).copied().unwrap_or(SECOND);
-        let jittered = base + base * u64::from(jitter_permille.min(1_000)) / 5_000;
+        let jitter = base.saturating_mul(u64::from(jitter_permille.min(1_000))) / 5_000;
+        let jittered = base.saturating_add(jitter);
         jittered.max(asked_ms.unwrap_or(0))
     }
 }

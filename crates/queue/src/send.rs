@@ -1,10 +1,15 @@
 //! Sending to a queue and changing a copy's visibility.
 
-use aws_sdk_sqs::{Client, error::DisplayErrorContext, types::SendMessageBatchRequestEntry};
+use aws_sdk_sqs::{
+    Client,
+    error::DisplayErrorContext,
+    types::{MessageAttributeValue, SendMessageBatchRequestEntry},
+};
 use protocol::{
     machine::relay::ENTRIES_PER_BATCH,
     timing::{SQS_DELAY_MAX_MS, SQS_VISIBILITY_MAX_MS},
 };
+use std::collections::HashMap;
 
 /// Bytes of all bodies of a batch together (Amazon SQS API reference, SendMessageBatch: 1,048,576), less a reserve for
 /// what SQS counts besides bodies.
@@ -19,6 +24,8 @@ pub struct Outgoing {
     pub delay_ms: u64,
     /// The project: queues stay fair between projects (Amazon SQS developer guide, "Fair queues").
     pub group: String,
+    /// Why it is sent, for people: a message attribute. Left out where body and reason together are too large for SQS.
+    pub reason: Option<String>,
 }
 
 /// What came of one message.
@@ -101,7 +108,12 @@ impl Queue {
     async fn send_batch(&self, batch: &[Outgoing]) -> Vec<EntryOutcome> {
         let mut request = self.client.send_message_batch().queue_url(&self.url);
         for (index, entry) in batch.iter().enumerate() {
+            let reason = entry.reason.as_deref().filter(|reason| entry.body.len() + reason.len() <= BYTES_PER_BATCH);
+            let attribute = reason.and_then(|reason| {
+                MessageAttributeValue::builder().data_type("String").string_value(reason).build().ok()
+            });
             let built = SendMessageBatchRequestEntry::builder()
+                .set_message_attributes(attribute.map(|reason| HashMap::from([("reason".to_owned(), reason)])))
                 .id(index.to_string())
                 .message_body(&entry.body)
                 .message_group_id(&entry.group)
@@ -158,7 +170,7 @@ mod tests {
     use super::*;
 
     fn entry(bytes: usize) -> Outgoing {
-        Outgoing { body: "x".repeat(bytes), delay_ms: 0, group: "p".to_owned() }
+        Outgoing { body: "x".repeat(bytes), delay_ms: 0, group: "p".to_owned(), reason: None }
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Accepting<'_> {
         let mut entries = Vec::new();
         for chunk in 0..message.chunks() {
             match Envelope::Deliver(DeliverV1::of(message, chunk, Origin::Inline)).to_body() {
-                Ok(body) => entries.push(Outgoing { body, delay_ms: 0, group: message.project.clone() }),
+                Ok(body) => entries.push(Outgoing { body, delay_ms: 0, group: message.project.clone(), reason: None }),
                 Err(error) => tracing::error!(id = %message.id, chunk, error = %error, "a copy has no JSON form"),
             }
         }

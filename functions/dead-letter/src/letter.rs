@@ -18,7 +18,7 @@ impl Letter<'_> {
     async fn redrive(&self) -> Outcome {
         let copy = DeliverV1 { origin: Origin::Redrive, ..self.copy.clone() };
         let Ok(body) = Envelope::Deliver(copy).to_body() else { return Outcome::NotRedriven };
-        let entry = Outgoing { body, delay_ms: 0, group: self.copy.project.clone() };
+        let entry = Outgoing { body, delay_ms: 0, group: self.copy.project.clone(), reason: None };
         match self.function.deliveries.send(&[entry]).await.first() {
             Some(EntryOutcome::Confirmed) => Outcome::Redriven,
             other => {

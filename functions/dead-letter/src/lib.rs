@@ -16,8 +16,7 @@ use protocol::{
     machine::dead_letter::{DeadLetter as Machine, Outcome, Verdict},
     timing::Timing,
 };
-use queue::{EntryOutcome, Envelope, Outgoing, ParseError, Queue, consume, parked_body};
-use serde_json::json;
+use queue::{EntryOutcome, Envelope, Outgoing, ParseError, Queue, consume};
 use std::sync::Arc;
 use store::Store;
 
@@ -62,15 +61,15 @@ impl DeadLetter {
         matches!(verdict, Verdict::Delete(_) | Verdict::Redriven)
     }
 
+    /// Parks a letter as it is: any body that SQS took once it takes again, which is not so of one wrapped or escaped.
     async fn park(&self, record: &SqsMessage, body: &str, error: &ParseError) -> bool {
-        let what = json!({"message_id": record.message_id, "body": body});
-        let confirmed = match parked_body(&error.to_string(), &what) {
-            Ok(parked) => {
-                let entry = Outgoing { body: parked, delay_ms: 0, group: "dead-letter".to_owned() };
-                self.parking.send(&[entry]).await.first() == Some(&EntryOutcome::Confirmed)
-            }
-            Err(_) => false,
+        let entry = Outgoing {
+            body: body.to_owned(),
+            delay_ms: 0,
+            group: "dead-letter".to_owned(),
+            reason: Some(error.to_string()),
         };
+        let confirmed = self.parking.send(&[entry]).await.first() == Some(&EntryOutcome::Confirmed);
         tracing::error!(message_id = record.message_id, error = %error, confirmed, "a dead letter is parked");
         confirmed
     }

@@ -78,7 +78,7 @@ impl<'a> Receiving<'a> {
                 return Outcome::SuccessorUnconfirmed;
             }
         };
-        let entry = queue::Outgoing { body, delay_ms, group: self.copy.project.clone() };
+        let entry = queue::Outgoing { body, delay_ms, group: self.copy.project.clone(), reason: None };
         let outcomes = self.function.deliveries.send(&[entry]).await;
         match outcomes.first() {
             Some(EntryOutcome::Confirmed) => Outcome::SuccessorConfirmed,

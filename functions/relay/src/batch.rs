@@ -44,7 +44,7 @@ impl Batch<'_> {
             .map(|entry| {
                 let message = self.message(entry.record)?;
                 let body = Envelope::Deliver(DeliverV1::of(message, entry.chunk, Origin::Relay)).to_body().ok()?;
-                Some(Outgoing { body, delay_ms: entry.delay_ms, group: message.project.clone() })
+                Some(Outgoing { body, delay_ms: entry.delay_ms, group: message.project.clone(), reason: None })
             })
             .collect();
         let Some(outgoing) = outgoing else {
@@ -83,7 +83,7 @@ impl Batch<'_> {
         });
         let confirmed = match parked_body(reason, &what) {
             Ok(body) => {
-                let entry = Outgoing { body, delay_ms: 0, group: "relay".to_owned() };
+                let entry = Outgoing { body, delay_ms: 0, group: "relay".to_owned(), reason: None };
                 self.function.parking.send(&[entry]).await.first() == Some(&EntryOutcome::Confirmed)
             }
             Err(_) => false,

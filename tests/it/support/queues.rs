@@ -48,7 +48,8 @@ impl Queues {
         let url = self.url(queue).await;
         let request = self.client.receive_message().queue_url(url).max_number_of_messages(10);
         let request = request.visibility_timeout(visibility_seconds);
-        let request = request.message_system_attribute_names(MessageSystemAttributeName::All);
+        let request =
+            request.message_system_attribute_names(MessageSystemAttributeName::All).message_attribute_names("All");
         request.send().await.unwrap().messages.unwrap_or_default()
     }
 

@@ -129,7 +129,7 @@ impl Machine for DeadLetter {
                 Step::Done(Finished::of(&item).map_or(Verdict::Leave, Verdict::Delete))
             }
             (Phase::Settling(_), Outcome::Conflict(stored)) => {
-                self.lost_writes += 1;
+                self.lost_writes = self.lost_writes.saturating_add(1);
                 if self.lost_writes < LOST_WRITES_MAX {
                     self.decide(stored.as_ref(), now_ms)
                 } else {

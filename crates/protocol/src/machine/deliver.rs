@@ -218,7 +218,7 @@ impl Deliver {
         let receive = &self.receive;
         match claim(stored, &receive.facts, receive.token, now_ms, self.timing.lease) {
             Claim::Ack(finished) => Step::Done(Verdict::Ack(AckProof::Finished(finished))),
-            Claim::Busy(until) => self.release(until.saturating_sub(now_ms) + 1),
+            Claim::Busy(until) => self.release(until.saturating_sub(now_ms).saturating_add(1)),
             Claim::Resume(item) => self.call(item, now_ms),
             Claim::Settle(item, expect) => {
                 let effect = Effect::Write { purpose: Purpose::Settle, item: item.clone(), expect };
@@ -227,7 +227,7 @@ impl Deliver {
             Claim::Run(item, expect) => {
                 // A claim that leaves no time to call would only spend an attempt.
                 let ends = receive.invocation_ends_ms;
-                if !self.timing.call_may_start(now_ms + self.timing.record, u64::MAX, ends, u64::MAX) {
+                if !self.timing.call_may_start(now_ms.saturating_add(self.timing.record), u64::MAX, ends, u64::MAX) {
                     return self.release(0);
                 }
                 let effect = Effect::Write { purpose: Purpose::Claim, item: item.clone(), expect };
@@ -290,14 +290,14 @@ impl Deliver {
             }
             State::InFlight | State::Done => {
                 let until = stored.lease_ms;
-                self.release(until.saturating_sub(now_ms) + 1)
+                self.release(until.saturating_sub(now_ms).saturating_add(1))
             }
         }
     }
 
     /// Another write came first: decide again, a bounded number of times.
     fn lost(mut self) -> Option<Self> {
-        self.lost_writes += 1;
+        self.lost_writes = self.lost_writes.saturating_add(1);
         (self.lost_writes < LOST_WRITES_MAX).then_some(self)
     }
 }
@@ -331,7 +331,7 @@ impl Machine for Deliver {
                 let mut waiting = waiting;
                 if let Some(slot @ None) = answers.get_mut(device) {
                     *slot = Some(answer);
-                    waiting -= 1;
+                    waiting = waiting.saturating_sub(1);
                 }
                 if waiting == 0 {
                     self.record(run, answers, now_ms)
@@ -356,7 +356,7 @@ impl Machine for Deliver {
             // A record that is lost costs a second call once the lease is stolen, so it is written again while there is
             // time. If the first try did happen, the second meets its own item and goes on from there.
             (Phase::Recording { learned, item }, Outcome::WriteUnknown)
-                if now_ms + self.timing.record + self.timing.margin < self.receive.invocation_ends_ms =>
+                if self.timing.record_may_start(now_ms, self.receive.invocation_ends_ms) =>
             {
                 match self.clone().lost() {
                     Some(machine) => {

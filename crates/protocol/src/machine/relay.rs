@@ -170,9 +170,9 @@ impl Relay {
         let mut effects = Vec::new();
         while self.looking < LOOKS_AT_ONCE && self.next_look < self.records.len() {
             let record = self.next_look;
-            self.next_look += 1;
+            self.next_look = self.next_look.saturating_add(1);
             if matches!(self.records.get(record), Some(Record::Message { .. })) {
-                self.looking += 1;
+                self.looking = self.looking.saturating_add(1);
                 effects.push(Effect::Look(record));
             }
         }
@@ -209,7 +209,7 @@ impl Relay {
         while batch.len() < ENTRIES_PER_BATCH {
             let Some(Job::Enqueue { record, chunk, at_ms }) = self.jobs.front().copied() else { break };
             self.jobs.pop_front();
-            let delay_ms = (at_ms + self.grace).saturating_sub(now_ms);
+            let delay_ms = at_ms.saturating_add(self.grace).saturating_sub(now_ms);
             batch.push(Entry { record, chunk, delay_ms });
         }
         if batch.is_empty() {
@@ -227,7 +227,7 @@ impl Relay {
         let mut stop = None;
         for (position, entry) in sending.iter().enumerate() {
             match outcomes.get(position).copied().unwrap_or(Sent::Unconfirmed) {
-                Sent::Confirmed => self.enqueued += 1,
+                Sent::Confirmed => self.enqueued = self.enqueued.saturating_add(1),
                 Sent::SenderFault
                     if stop.is_none() && parks.last().copied().or(self.last_parked) != Some(entry.record) =>
                 {
@@ -277,7 +277,7 @@ impl Machine for Relay {
             }
             Outcome::Sent(outcomes) => self.sent(&outcomes, now_ms),
             Outcome::Parked { confirmed: true, record } => {
-                self.parked += 1;
+                self.parked = self.parked.saturating_add(1);
                 self.last_parked = Some(record);
                 self.jobs.pop_front();
                 self.advance(now_ms)
