@@ -60,7 +60,8 @@ impl Writer<'_> {
         match self.choose(6) {
             0 => format!("{n}.0"),
             1 => format!("{n}e0"),
-            2 => format!("{n}0E-1"),
+            // Zero with a zero behind it is no JSON number.
+            2 if n > 0 => format!("{n}0E-1"),
             3 if n.is_multiple_of(10) => format!("{}e+1", n / 10),
             4 => format!("{n}.000e00"),
             _ => n.to_string(),
