@@ -75,14 +75,10 @@ impl Push {
     /// Why no call can be made now, for all devices alike. Nothing was sent.
     pub async fn prepare(&self, project: &str, devices: &[Device]) -> Result<Prepared, NotPrepared> {
         let needs = |ios: bool| devices.iter().any(|device| (device.platform == Platform::Ios) == ios);
-        let (apns, fcm) = tokio::join!(
-            async {
-                if needs(true) { Some(self.apns.access(project).await) } else { None }
-            },
-            async {
+        let (apns, fcm) =
+            tokio::join!(async { if needs(true) { Some(self.apns.access(project).await) } else { None } }, async {
                 if needs(false) { Some(self.fcm.access(project).await) } else { None }
-            },
-        );
+            },);
         match (&apns, &fcm) {
             (Some(Err(error)), None | Some(Err(_))) | (None, Some(Err(error))) => Err(error.clone()),
             _ => Ok(Prepared::new(Arc::clone(&self.apns), apns, Arc::clone(&self.fcm), fcm)),

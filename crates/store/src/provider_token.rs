@@ -66,11 +66,7 @@ fn encode(id: ProviderTokenId<'_>, token: &ProviderToken) -> Item {
 }
 
 fn decode(item: &Item) -> Result<ProviderToken, StoreError> {
-    Ok(ProviderToken {
-        jwt: get_s(item, JWT)?.into(),
-        issued_s: get_n(item, ISSUED)?,
-        version: get_n(item, VERSION)?,
-    })
+    Ok(ProviderToken { jwt: get_s(item, JWT)?.into(), issued_s: get_n(item, ISSUED)?, version: get_n(item, VERSION)? })
 }
 
 impl Store {

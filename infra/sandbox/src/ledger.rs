@@ -1,5 +1,6 @@
 //! Everything that reached a provider, in the order of arrival.
 
+use http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,13 +13,13 @@ pub const LEDGER_MAX_ENTRIES: usize = 100_000;
 pub struct Entry {
     /// Counts up from 1 over all providers, and goes on when the ledger is emptied.
     pub seq: u64,
-    /// "fcm".
+    /// "apns" or "fcm".
     pub provider: &'static str,
     /// The device token in full; null if the request named none.
     pub token: Option<String>,
-    /// The id that the provider gave; null unless accepted.
+    /// The id that the provider gave; null unless accepted. APNs names refused ones too (`apns-id`).
     pub id: Option<String>,
-    /// What makes a repeat replace its first: the notification's tag, else the collapse key.
+    /// What makes a repeat replace its first: `apns-collapse-id`, or the notification's tag, else the collapse key.
     pub collapse_id: Option<String>,
     /// In lower case; repeated ones joined by a comma, `authorization` without its value.
     pub headers: BTreeMap<String, String>,
@@ -32,6 +33,20 @@ pub struct Entry {
     pub status: Option<u16>,
     /// When it arrived, in milliseconds since the Unix epoch.
     pub at: u64,
+}
+
+/// Headers as an entry keeps them.
+pub(crate) fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let mut shown: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in headers {
+        let value = if name == http::header::AUTHORIZATION {
+            "(not shown)".to_owned()
+        } else {
+            String::from_utf8_lossy(value.as_bytes()).into_owned()
+        };
+        shown.entry(name.as_str().to_owned()).and_modify(|all| *all = format!("{all}, {value}")).or_insert(value);
+    }
+    shown
 }
 
 #[derive(Default)]

@@ -129,7 +129,10 @@ fn a_timestamp_is_kept_and_a_token_is_not() {
     let detail = "APNs answered 410 Unregistered; so since 2017-10-17T14:17:45.488Z";
     assert_eq!(answer.reason().unwrap().detail, detail);
     let echoed = refused(400, "bad c0ffeec0ffeec0ffee");
-    assert_eq!(read(&echoed, ID, 0, &["c0ffeec0ffeec0ffee"]).answer.reason().unwrap().detail, "APNs answered 400 bad …");
+    assert_eq!(
+        read(&echoed, ID, 0, &["c0ffeec0ffeec0ffee"]).answer.reason().unwrap().detail,
+        "APNs answered 400 bad …"
+    );
 }
 
 #[test]

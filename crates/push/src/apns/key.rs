@@ -5,9 +5,7 @@
 use crate::members::{KeyFault, Members, members, optional, pkcs8, required, url};
 use aws_lc_rs::{
     rand::SystemRandom,
-    signature::{
-        ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey,
-    },
+    signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey},
 };
 use http::Uri;
 use serde_json::Value;

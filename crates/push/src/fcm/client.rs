@@ -8,8 +8,8 @@ use crate::{
     fcm::{
         error,
         key::Key,
-        token::{self, AccessToken},
         payload,
+        token::{self, AccessToken},
     },
     outcome::reason,
     slot::{Slot, Slots},

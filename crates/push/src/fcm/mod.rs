@@ -6,7 +6,7 @@
 pub(crate) mod client;
 mod error;
 mod key;
-mod token;
 pub mod payload;
+mod token;
 
 pub use payload::{PAYLOAD_MAX_BYTES, payload_size};
