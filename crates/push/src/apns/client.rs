@@ -133,10 +133,10 @@ impl Apns {
         match access.pool.call(request, Duration::from_millis(self.timing.call), error::standing).await {
             Ok(answered) => {
                 let verdict = error::read(&answered, &headers.id, self.clock.now_ms(), &secrets);
-                if verdict.token_refused {
-                    if let Some(token) = access.identity.state().token.as_mut() {
-                        token.refuse(&access.token);
-                    }
+                if verdict.token_refused
+                    && let Some(token) = access.identity.state().token.as_mut()
+                {
+                    token.refuse(&access.token);
                 }
                 verdict.answer
             }

@@ -210,10 +210,11 @@ async fn answer(
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
     head.headers.insert(CONTENT_LENGTH, body.len().into());
     // An error says that the client is gone.
-    if let Ok(mut stream) = respond.send_response(http::Response::from_parts(head, ()), body.is_empty()) {
-        if !body.is_empty() {
-            let _ = stream.send_data(body, true);
-        }
+    let sent = respond.send_response(http::Response::from_parts(head, ()), body.is_empty());
+    if let Ok(mut stream) = sent
+        && !body.is_empty()
+    {
+        let _ = stream.send_data(body, true);
     }
 }
 
