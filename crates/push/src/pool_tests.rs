@@ -31,13 +31,13 @@ async fn a_request_handed_back_unwritten_moves_to_a_fresh_connection() {
     let server = tokio::spawn(async move {
         let mut buffer = [0; 4_096];
         let (mut first, _) = listener.accept().await.unwrap();
-        first.read(&mut buffer).await.unwrap();
+        assert!(first.read(&mut buffer).await.unwrap() > 0);
         first.write_all(&[SETTINGS, &ok(1)].concat()).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
         // While nothing is open on it.
         first.write_all(GOAWAY).await.unwrap();
         let (mut second, _) = listener.accept().await.unwrap();
-        second.read(&mut buffer).await.unwrap();
+        assert!(second.read(&mut buffer).await.unwrap() > 0);
         second.write_all(&[SETTINGS, &ok(1)].concat()).await.unwrap();
         tokio::time::sleep(LIMIT).await;
     });
@@ -54,7 +54,7 @@ async fn a_connection_left_unproven_serves_the_next_call_alone() {
     let server = tokio::spawn(async move {
         let mut buffer = [0; 4_096];
         let (mut only, _) = listener.accept().await.unwrap();
-        only.read(&mut buffer).await.unwrap();
+        assert!(only.read(&mut buffer).await.unwrap() > 0);
         only.write_all(&[SETTINGS, &ok(1)].concat()).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
         only.write_all(&ok(3)).await.unwrap();
@@ -73,7 +73,7 @@ async fn a_server_that_does_not_speak_http2_was_sent_nothing_it_understood() {
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut buffer = [0; 4_096];
-        stream.read(&mut buffer).await.unwrap();
+        assert!(stream.read(&mut buffer).await.unwrap() > 0);
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
     });
     // Nobody can know that it did not, so it counts as lost.

@@ -171,6 +171,7 @@ fn position(error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use protocol::{
         content::{Platform, Token},
         ids::{KeyHash, Nonce, Operation},
@@ -212,6 +213,31 @@ mod tests {
             let error = Envelope::parse(body).unwrap_err();
             assert!(matches!(error, ParseError::Garbage(_)), "{body}: {error}");
             assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_is_an_envelope_or_says_why_not(body in any::<String>()) {
+            if let Ok(envelope) = Envelope::parse(&body) {
+                prop_assert_eq!(Envelope::parse(&envelope.to_body().unwrap()).unwrap(), envelope);
+            }
+        }
+
+        #[test]
+        fn a_damaged_envelope_never_panics_and_never_tells_a_token(
+            damage in prop::collection::vec((any::<prop::sample::Index>(), prop::char::range(' ', '~')), 1..5))
+        {
+            let mut body: Vec<char> = Envelope::Deliver(copy()).to_body().unwrap().chars().collect();
+            for (place, c) in damage {
+                let at = place.index(body.len());
+                body[at] = c;
+            }
+            let body: String = body.into_iter().collect();
+            match Envelope::parse(&body) {
+                Ok(envelope) => prop_assert!(envelope.to_body().unwrap().is_ascii()),
+                Err(error) => prop_assert!(!error.to_string().contains("tok-")),
+            }
         }
     }
 }

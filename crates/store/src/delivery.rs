@@ -44,19 +44,26 @@ fn state_letter(state: State) -> &'static str {
     }
 }
 
-/// The provider ids, their common prefix first; `None` when no device has one.
+/// The provider ids, behind the prefix that most of them share ("projects/…/messages/" of FCM); `None` when no device
+/// has one. An id with the prefix is stored without it, another one whole in a list of its own, and no id as NULL, since
+/// an id may be anything.
 fn provider_ids(devices: &[DeviceState]) -> Option<AttributeValue> {
-    let first = devices.iter().find_map(|device| device.provider_id.as_deref())?;
-    let mut prefix = first.rfind('/').map_or("", |slash| &first[..=slash]);
-    if devices.iter().any(|device| device.provider_id.as_deref().is_some_and(|id| !id.starts_with(prefix))) {
-        prefix = "";
-    }
-    // A device without an id is NULL: an id may be anything, the empty string too.
-    let rest = devices.iter().map(|device| match &device.provider_id {
-        Some(id) => s(id.strip_prefix(prefix).unwrap_or(id)),
+    let mut ids = devices.iter().filter_map(|device| device.provider_id.as_deref()).peekable();
+    ids.peek()?;
+    let prefix = ids.find_map(|id| id.rfind('/').map(|slash| &id[..=slash])).unwrap_or("");
+    let rest = devices.iter().map(|device| match device.provider_id.as_deref() {
+        Some(id) => id.strip_prefix(prefix).map_or_else(|| AttributeValue::L(vec![s(id)]), s),
         None => AttributeValue::Null(true),
     });
     Some(AttributeValue::L(std::iter::once(s(prefix)).chain(rest).collect()))
+}
+
+fn provider_id(prefix: &str, stored: &AttributeValue) -> Option<String> {
+    match stored {
+        AttributeValue::S(rest) => Some(format!("{prefix}{rest}")),
+        AttributeValue::L(whole) => whole.first()?.as_s().ok().cloned(),
+        _ => None,
+    }
 }
 
 /// The last errors, by device index; `None` when there is none.
@@ -125,7 +132,7 @@ pub(crate) fn decode(item: &Item) -> Result<Delivery, StoreError> {
     for (index, letter) in get_s(item, LETTERS)?.chars().enumerate() {
         let letter = Letter::parse(letter)
             .ok_or_else(|| StoreError::corrupt("attribute r holds a letter this code does not know"))?;
-        let provider_id = ids.get(index + 1).and_then(|value| value.as_s().ok()).map(|rest| format!("{prefix}{rest}"));
+        let provider_id = ids.get(index + 1).and_then(|stored| provider_id(prefix, stored));
         let error = errors.and_then(|map| map.get(&index.to_string())).and_then(|value| {
             let pair = value.as_l().ok()?;
             Some(Reason { code: pair.first()?.as_s().ok()?.clone(), detail: pair.get(1)?.as_s().ok()?.clone() })

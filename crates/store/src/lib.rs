@@ -15,6 +15,8 @@ mod names;
 mod provider_token;
 mod schema;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use api_key::{ApiKey, SeedOutcome};

@@ -42,8 +42,6 @@ pub(crate) const ISSUED: &str = "iat";
 
 /// Sort key of a message.
 pub(crate) const MESSAGE_SK: &str = "M";
-/// Sort key of a refund; the stream filter passes it for the refunds that come later.
-pub(crate) const REFUND_SK: &str = "R";
 /// Sort key of an API key.
 pub(crate) const API_KEY_SK: &str = "A";
 /// Sort key of a provider token.

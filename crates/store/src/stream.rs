@@ -5,7 +5,7 @@
 use crate::{
     attr::Item,
     message,
-    names::{ID, MESSAGE_SK, REFUND_SK, SK},
+    names::{ID, MESSAGE_SK, SK},
 };
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use protocol::message::Message;
@@ -26,15 +26,11 @@ pub enum StreamRecord {
 #[must_use]
 pub fn read_stream_record(record: &Value) -> StreamRecord {
     let change = &record["dynamodb"];
-    let sk = &change["Keys"][SK]["S"];
-    if sk.as_str() == Some(REFUND_SK) || change.get("NewImage").is_none_or(Value::is_null) {
+    let Some(sk) = change["Keys"][SK]["S"].as_str() else {
+        return StreamRecord::Unreadable("the record has no sort key".to_owned());
+    };
+    if sk != MESSAGE_SK || change["NewImage"].is_null() {
         return StreamRecord::Other;
-    }
-    if sk.as_str() != Some(MESSAGE_SK) {
-        return match sk {
-            Value::String(_) => StreamRecord::Other,
-            _ => StreamRecord::Unreadable("the record has no sort key".to_owned()),
-        };
     }
     // A message item is never changed: the same id in both images is nothing new, another id is a reused key.
     let id_of = |image: &Value| image[ID]["S"].as_str().map(str::to_owned);

@@ -9,6 +9,7 @@ pub mod contract;
 mod key;
 pub mod openapi;
 mod query;
+mod request;
 mod routes;
 pub mod rules;
 mod settings;
@@ -16,6 +17,7 @@ mod validate;
 mod view;
 
 pub use accept::Accepting;
+pub use request::read_send;
 pub use routes::router;
 pub use settings::Settings;
 

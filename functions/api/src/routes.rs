@@ -7,7 +7,8 @@ use crate::{
     Api,
     accept::accept,
     contract::{ROUTES, Route},
-    key, openapi, query, validate,
+    key, openapi, query,
+    request::read_send,
     view::{Accepted, Shown},
 };
 use axum::{
@@ -22,7 +23,7 @@ use protocol::{
     ids::{KeyHash, MessageId, Operation},
     machine::accept::Verdict,
 };
-use sendonce_http::{Caller, Code, Fault, Problem, method_not_allowed, not_found, parse_object, read_body};
+use sendonce_http::{Caller, Code, Fault, Problem, method_not_allowed, not_found, read_body};
 use serde_json::json;
 use std::sync::Arc;
 use tower_http::cors::CorsLayer;
@@ -80,10 +81,7 @@ async fn caller(api: &Api, route: Route, headers: &HeaderMap) -> Result<Caller, 
 async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
     let caller = caller(&api, Route::Send, &headers).await?;
     let bytes = read_body(&headers, body).await?;
-    let body = parse_object(&bytes)?;
-    validate::known(&body)?;
-    let key = key::idempotency_key(&headers, &body)?;
-    let request = validate::send_request(&body)?;
+    let (key, request) = read_send(&headers, &bytes)?;
     let verdict = accept(&api, &caller.project, &key, request).await.map_err(|error| {
         tracing::error!(error = %error, "a message id could not be made");
         Problem::unavailable()

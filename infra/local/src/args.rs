@@ -3,6 +3,7 @@
 use axum::http::HeaderValue;
 use clap::Parser;
 use protocol::timing::Timing;
+use std::path::PathBuf;
 
 /// Starts Sendonce on this machine: API, DynamoDB, SQS and a provider sandbox, all on 127.0.0.1.
 ///
@@ -22,6 +23,11 @@ pub struct Args {
     /// Port of the provider sandbox and of POST /control (0: any free port).
     #[arg(long, default_value_t = 8090)]
     pub sandbox_port: u16,
+    /// A folder that keeps items, queue messages, the stream's checkpoints, the provider's ledger and how far the clock
+    /// was moved. Killed at any moment and started again, the system loses nothing that it acknowledged. Without it,
+    /// everything is gone when the system ends.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
     /// An origin whose pages may call the API from a browser, for example http://127.0.0.1:5173. May be repeated.
     #[arg(long)]
     pub cors_origin: Vec<HeaderValue>,

@@ -3,7 +3,7 @@
 //! One JSON object, any of its members together; everything is checked before anything is done. 204, or 400 that names
 //! the member and the rule.
 
-use crate::{crash::Crashes, inline::InlineSwitch, invoke::Function};
+use crate::{crash::Crashes, data::Data, inline::InlineSwitch, invoke::Function};
 use axum::{
     Json, Router,
     body::Bytes,
@@ -25,6 +25,8 @@ const ADVANCE_MAX_SECONDS: u64 = 400 * 86_400;
 #[derive(Clone, Debug)]
 pub struct Control {
     pub(crate) clock: Clock,
+    /// The folder that remembers how far the clock was moved, if any.
+    pub(crate) data: Option<Arc<Data>>,
     pub(crate) crashes: Crashes,
     pub(crate) inline: InlineSwitch,
     /// The built-in SQS, if that is what runs.
@@ -67,7 +69,8 @@ impl Control {
     /// Reads and does what `order` says.
     ///
     /// # Errors
-    /// The first member that cannot be followed, and why. Nothing is done then.
+    /// The first member that cannot be followed, and why. Nothing is done then. Or that the clock's move could not be
+    /// written down; the clock is not moved then.
     pub fn obey(&self, order: &Map<String, Value>) -> Result<(), String> {
         let mut actions = Vec::new();
         for (member, value) in order {
@@ -77,7 +80,7 @@ impl Control {
         }
         for action in actions {
             match action {
-                Action::Advance(seconds) => self.clock.advance(Duration::from_secs(seconds)),
+                Action::Advance(seconds) => self.advance(Duration::from_secs(seconds))?,
                 Action::Pause(function, true) => function.pause(),
                 Action::Pause(function, false) => function.resume(),
                 Action::FailInline(fail) => self.inline.fail(fail),
@@ -86,6 +89,16 @@ impl Control {
             }
         }
         Ok(())
+    }
+
+    fn advance(&self, by: Duration) -> Result<(), String> {
+        match &self.data {
+            Some(data) => data.advance(&self.clock, by).map_err(|e| format!("/advance_seconds: not written down: {e}")),
+            None => {
+                self.clock.advance(by);
+                Ok(())
+            }
+        }
     }
 
     fn action(&self, member: &str, value: &Value, order: &Map<String, Value>) -> Result<Option<Action>, String> {

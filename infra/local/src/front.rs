@@ -1,6 +1,9 @@
 //! The API's front, as API Gateway is in AWS: each request is an invocation, with a time limit and crash points.
 
-use crate::invoke::{Function, InvokeError};
+use crate::{
+    invoke::{Function, InvokeError},
+    linger::Lingering,
+};
 use axum::{
     Json, Router,
     body::Body,
@@ -16,6 +19,7 @@ use tower::ServiceExt;
 pub(crate) fn front(router: Router, api: Function) -> Router {
     Router::new().fallback(move |request: Request| {
         let (router, api) = (router.clone(), api.clone());
+        let request = request.map(|body| Body::new(Lingering::new(body)));
         async move {
             match api.run(|_| router.oneshot(request)).await {
                 Ok(Ok(response)) => response,

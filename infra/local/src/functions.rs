@@ -56,14 +56,18 @@ pub(crate) async fn deploy(
     let secrets = aws_sdk_secretsmanager::Client::new(&aws_config_at(limits, &endpoints.sandbox).await);
 
     let store = Store::new(dynamodb, TABLE);
+    // As the api function's main.rs has it: a caller may wait longer than a consumer under its lease.
+    let api_limits = AwsTimeouts::within(timing.api_total / 4);
+    let api_dynamodb = aws_sdk_dynamodb::Client::new(&aws_config_at(api_limits, &endpoints.dynamodb).await);
+    let api_store = Store::new(api_dynamodb, TABLE);
     let deliveries = Queue::new(sqs.clone(), &queues.deliveries);
     let parking = Queue::new(sqs, &queues.parking);
     let boundary = Arc::new(crashes.clone());
 
     let router = api::router(Arc::new(api::Api {
-        store: store.clone(),
+        store: api_store.clone(),
         deliveries: Queue::new(inline_sqs, &queues.deliveries),
-        auth: Auth::new(store.clone(), clock.clone(), timing.key_cache),
+        auth: Auth::new(api_store, clock.clone(), timing.key_cache),
         clock: clock.clone(),
         random: Random::system(),
         timing,

@@ -7,11 +7,13 @@
 pub mod args;
 pub mod control;
 pub mod crash;
+mod data;
 pub mod dynamo;
 mod front;
 mod functions;
 mod inline;
 pub mod invoke;
+mod linger;
 pub mod pollers;
 mod ports;
 pub mod ready;

@@ -1,13 +1,13 @@
 //! What a deployment consists of besides code: the table, the queues, the API keys and the provider secrets.
 //!
 //! Created through the AWS SDKs, so that the built-in stand-ins and any other endpoint are set up alike. Creating what
-//! is there already changes nothing.
+//! is there already changes nothing, except that a queue from an earlier run with another timing gets the present one.
 
 use anyhow::{Context, bail};
-use aws_sdk_sqs::{Client, types::QueueAttributeName};
+use aws_sdk_sqs::{Client, error::DisplayErrorContext, types::QueueAttributeName};
 use protocol::timing::{RECEIVES_MAX, Timing};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use store::{ApiKey, SeedOutcome, Store};
 
 /// The table's name.
@@ -82,16 +82,30 @@ async fn create(
     retention_ms: u64,
     redrive: Option<String>,
 ) -> anyhow::Result<String> {
-    let mut request = client
-        .create_queue()
-        .queue_name(name)
-        .attributes(QueueAttributeName::VisibilityTimeout, visibility_ms.div_ceil(1_000).to_string())
-        .attributes(QueueAttributeName::MessageRetentionPeriod, (retention_ms / 1_000).to_string());
-    if let Some(policy) = redrive {
-        request = request.attributes(QueueAttributeName::RedrivePolicy, policy);
-    }
-    let answer = request.send().await.with_context(|| format!("the queue {name} could not be created"))?;
-    answer.queue_url.with_context(|| format!("the queue {name} has no URL"))
+    let mut attributes = HashMap::from([
+        (QueueAttributeName::VisibilityTimeout, visibility_ms.div_ceil(1_000).to_string()),
+        (QueueAttributeName::MessageRetentionPeriod, (retention_ms / 1_000).to_string()),
+    ]);
+    attributes.extend(redrive.map(|policy| (QueueAttributeName::RedrivePolicy, policy)));
+    let request = client.create_queue().queue_name(name).set_attributes(Some(attributes.clone()));
+    let url = match request.send().await {
+        Ok(answer) => answer.queue_url,
+        Err(error) if error.as_service_error().is_some_and(|e| e.is_queue_name_exists()) => {
+            Some(change(client, name, attributes).await?)
+        }
+        Err(error) => bail!("the queue {name} could not be created: {}", DisplayErrorContext(error)),
+    };
+    url.with_context(|| format!("the queue {name} has no URL"))
+}
+
+/// Gives these attributes to a queue that exists with others. Messages in flight stay hidden as long as they were to be.
+async fn change(client: &Client, name: &str, to: HashMap<QueueAttributeName, String>) -> anyhow::Result<String> {
+    let answer = client.get_queue_url().queue_name(name).send().await;
+    let url = answer.with_context(|| format!("the queue {name} could not be found"))?.queue_url;
+    let url = url.with_context(|| format!("the queue {name} has no URL"))?;
+    let changed = client.set_queue_attributes().queue_url(&url).set_attributes(Some(to)).send().await;
+    changed.with_context(|| format!("the queue {name} could not be changed"))?;
+    Ok(url)
 }
 
 /// A queue's ARN.

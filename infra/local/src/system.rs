@@ -3,6 +3,7 @@
 use crate::{
     control::Control,
     crash::Crashes,
+    data::Data,
     dynamo::Dynamo,
     front::front,
     functions::{Deployment, Endpoints, deploy},
@@ -22,7 +23,7 @@ use platform::{AwsTimeouts, Clock, aws_config_at};
 use protocol::timing::Timing;
 use sandbox::Sandbox;
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use store::Store;
 use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
@@ -46,6 +47,8 @@ pub struct Options {
     pub dynamodb_url: Option<String>,
     /// An SQS to use instead of the built-in one.
     pub sqs_url: Option<String>,
+    /// The folder that keeps everything over a restart; none: nothing is kept.
+    pub data: Option<PathBuf>,
     /// Origins whose pages may call the API; none switches CORS off.
     pub cors: Vec<HeaderValue>,
     /// The durations.
@@ -63,6 +66,7 @@ impl Options {
             sandbox_port: 0,
             dynamodb_url: None,
             sqs_url: None,
+            data: None,
             cors: Vec::new(),
             timing: Timing::SHORT,
         }
@@ -84,6 +88,8 @@ pub struct System {
     pollers: JoinSet<()>,
     stop_services: watch::Sender<bool>,
     services: JoinSet<()>,
+    /// Last, so that the folder is free only once nothing uses it any more.
+    _data: Option<Arc<Data>>,
 }
 
 impl System {
@@ -94,7 +100,8 @@ impl System {
     pub async fn start(options: Options) -> anyhow::Result<Self> {
         let faults = options.timing.violations();
         anyhow::ensure!(faults.is_empty(), "{}", faults.join("\n"));
-        let clock = Clock::system();
+        let data = options.data.as_deref().map(Data::open).transpose()?.map(Arc::new);
+        let clock = data.as_ref().map_or_else(Clock::system, |data| data.clock());
         let timing = options.timing;
 
         // All ports first: a port in use is said before anything runs.
@@ -109,7 +116,7 @@ impl System {
             Some(url) => (None, url),
             None => {
                 let (listener, _) = bind(options.dynamodb_port, "--dynamodb-port").await?;
-                let dynamo = Dynamo::start(listener, None, clock.clone()).await?;
+                let dynamo = Dynamo::start(listener, data.as_ref().map(|data| data.dynamodb()), clock.clone()).await?;
                 let url = dynamo.url().to_owned();
                 (Some(dynamo), url)
             }
@@ -118,12 +125,22 @@ impl System {
             Some(url) => (None, url),
             None => {
                 let (listener, url) = bind(options.sqs_port, "--sqs-port").await?;
-                let sqs = Sqs::new(clock.clone(), url.clone());
+                let sqs = match &data {
+                    Some(data) => Sqs::open(clock.clone(), url.clone(), &data.sqs())?,
+                    None => Sqs::new(clock.clone(), url.clone()),
+                };
                 services.spawn(serve(listener, sqs.router(), services_stop.clone()));
                 (Some(sqs), url)
             }
         };
         let sandbox = Sandbox::new(clock.clone(), sandbox_url.clone())?;
+        let checkpoints = match &data {
+            Some(data) => {
+                sandbox.keep_ledger(&data.ledger()).context("the sandbox's ledger cannot be kept")?;
+                Checkpoints::file(data.checkpoints()).context("the stream's checkpoints cannot be kept")?
+            }
+            None => Checkpoints::memory(),
+        };
         for project in PROJECTS {
             sandbox.seed_project(project);
         }
@@ -141,6 +158,7 @@ impl System {
         let deployment = deploy(&endpoints, &queues, timing, &clock, &crashes, &inline, &options.cors).await;
         let control = Control {
             clock: clock.clone(),
+            data: data.clone(),
             crashes,
             inline,
             sqs: sqs.clone(),
@@ -159,6 +177,7 @@ impl System {
             &deployment.relay,
             streams,
             stream_arn,
+            checkpoints,
             dynamo.as_ref(),
             timing,
             &clock,
@@ -191,6 +210,7 @@ impl System {
             pollers,
             stop_services,
             services,
+            _data: data,
         })
     }
 
@@ -299,6 +319,7 @@ fn spawn_stream(
     relay: &Function,
     client: StreamsClient,
     stream_arn: String,
+    checkpoints: Checkpoints,
     dynamo: Option<&Dynamo>,
     timing: Timing,
     clock: &Clock,
@@ -322,7 +343,7 @@ fn spawn_stream(
         region: resources::REGION.to_owned(),
         window_ms: timing.window,
         filter: Arc::new(relay_filter),
-        checkpoints: Checkpoints::memory(),
+        checkpoints,
         trim,
     };
     tasks.spawn(stream::run(source, relay.clone(), clock.clone(), stop.clone()));

@@ -1,20 +1,32 @@
 //! Everything that reached a provider, in the order of arrival.
 
+use crate::ledger_file::LedgerFile;
 use http::HeaderMap;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::Value;
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io,
+    path::Path,
+};
 
 /// Entries that are kept; the oldest make room.
 pub const LEDGER_MAX_ENTRIES: usize = 100_000;
 
+/// The providers, as entries name them.
+const PROVIDERS: [&str; 3] = ["apns", "fcm", "stripe"];
+
+/// A provider's name.
+pub type Provider = &'static str;
+
 /// One request that reached a provider.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Counts up from 1 over all providers, and goes on when the ledger is emptied.
     pub seq: u64,
     /// "apns" or "fcm".
-    pub provider: &'static str,
+    #[serde(deserialize_with = "provider")]
+    pub provider: Provider,
     /// The device token in full; null if the request named none.
     pub token: Option<String>,
     /// The id that the provider gave; null unless accepted. APNs names refused ones too (`apns-id`).
@@ -35,6 +47,12 @@ pub struct Entry {
     pub at: u64,
 }
 
+fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Provider, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let known = PROVIDERS.into_iter().find(|known| *known == name);
+    known.ok_or_else(|| D::Error::custom(format_args!("{name} is no provider of the sandbox")))
+}
+
 /// Headers as an entry keeps them.
 pub(crate) fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
     let mut shown: BTreeMap<String, String> = BTreeMap::new();
@@ -53,9 +71,16 @@ pub(crate) fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
 pub(crate) struct Ledger {
     entries: VecDeque<Entry>,
     last_seq: u64,
+    file: Option<LedgerFile>,
 }
 
 impl Ledger {
+    /// Goes on with what is in a file, and keeps everything there. See [`LedgerFile::open`].
+    pub(crate) fn keep(path: &Path) -> io::Result<Self> {
+        let (file, entries, last_seq) = LedgerFile::open(path.to_owned())?;
+        Ok(Self { entries, last_seq, file: Some(file) })
+    }
+
     /// Numbers an entry and keeps it.
     pub(crate) fn add(&mut self, mut entry: Entry) {
         self.last_seq += 1;
@@ -64,6 +89,9 @@ impl Ledger {
             self.entries.pop_front();
         }
         self.entries.push_back(entry);
+        if let Some(file) = &mut self.file {
+            report(file.append(self.last_seq, &self.entries));
+        }
     }
 
     pub(crate) fn entries(&self, token: Option<&str>) -> Vec<Entry> {
@@ -78,6 +106,16 @@ impl Ledger {
 
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
+        if let Some(file) = &mut self.file {
+            report(file.rewrite(self.last_seq, &self.entries));
+        }
+    }
+}
+
+/// A request has reached the provider, whether or not the disk is full: it is answered all the same.
+fn report(written: io::Result<()>) {
+    if let Err(error) = written {
+        tracing::error!(%error, "the ledger's file was not written");
     }
 }
 

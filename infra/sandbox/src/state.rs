@@ -12,7 +12,8 @@ use platform::{Clock, Random, RandomError};
 use serde_json::json;
 use std::{
     collections::HashMap,
-    fmt,
+    fmt, io,
+    path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -126,6 +127,16 @@ impl Sandbox {
         state.teams.insert(team_id, team);
         state.secrets.put(&format!("sendonce/{project}/fcm"), file.to_string(), None, now_ms);
         state.secrets.put(&format!("sendonce/{project}/apns"), signing.to_string(), None, now_ms);
+    }
+
+    /// Shows what is in the file of an earlier sandbox, which is made if missing, and keeps the ledger there from now
+    /// on. Replaces what the ledger had; call it first. Scripts and secrets are not kept.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn keep_ledger(&self, file: &Path) -> io::Result<()> {
+        self.state().ledger = Ledger::keep(file)?;
+        Ok(())
     }
 
     /// What reached a provider, oldest first; with a token, only what was for that device.

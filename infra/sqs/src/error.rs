@@ -33,8 +33,8 @@ pub enum SqsError {
     #[error("The specified message is not in flight.")]
     MessageNotInflight,
     /// Too many messages in flight.
-    #[error("Too many messages are in flight; the limit of a standard queue is {}.", crate::limits::IN_FLIGHT)]
-    OverLimit,
+    #[error("Too many messages are in flight; the limit of this queue is {0}.")]
+    OverLimit(usize),
     /// A character that SQS does not carry.
     #[error(
         "Invalid binary character '#x{character:x}' was found in the {place}, the set of allowed characters is \
@@ -84,7 +84,7 @@ pub enum SqsError {
     /// An action that SQS does not have.
     #[error("The action or operation requested is invalid: {0}")]
     UnknownOperation(String),
-    /// The machine gave no random bytes, or an answer could not be written.
+    /// The machine gave no random bytes, an answer could not be written, or the disk did not take what was done.
     #[error("The request could not be served: {0}")]
     Internal(String),
 }
@@ -107,7 +107,7 @@ impl SqsError {
             Self::InvalidAddress(_) => "com.amazonaws.sqs#InvalidAddress",
             Self::ReceiptHandleIsInvalid => "com.amazonaws.sqs#ReceiptHandleIsInvalid",
             Self::MessageNotInflight => "com.amazonaws.sqs#MessageNotInflight",
-            Self::OverLimit => "com.amazonaws.sqs#OverLimit",
+            Self::OverLimit(_) => "com.amazonaws.sqs#OverLimit",
             Self::InvalidMessageContents { .. } => "com.amazonaws.sqs#InvalidMessageContents",
             Self::EmptyBatchRequest(_) => "com.amazonaws.sqs#EmptyBatchRequest",
             Self::TooManyEntriesInBatchRequest(_) => "com.amazonaws.sqs#TooManyEntriesInBatchRequest",
@@ -137,7 +137,7 @@ impl SqsError {
             Self::InvalidAddress(_) => "InvalidAddress",
             Self::ReceiptHandleIsInvalid => "ReceiptHandleIsInvalid",
             Self::MessageNotInflight => "AWS.SimpleQueueService.MessageNotInflight",
-            Self::OverLimit => "OverLimit",
+            Self::OverLimit(_) => "OverLimit",
             Self::InvalidMessageContents { .. } => "InvalidMessageContents",
             Self::EmptyBatchRequest(_) => "AWS.SimpleQueueService.EmptyBatchRequest",
             Self::TooManyEntriesInBatchRequest(_) => "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",

@@ -6,10 +6,13 @@
 //! every message twice and out of order, which real SQS may do at any moment. Nothing in the service depends on it:
 //! correctness of the product must hold for every queue that keeps the documented, weaker promises.
 //!
-//! Not offered: FIFO queues, the older query (XML) protocol, permissions, encryption, signatures (any credentials
-//! pass) and disk.
+//! It keeps everything in memory, or also in a file ([`Sqs::open`]) that outlives a killed process.
+//!
+//! Not offered: FIFO queues, the older query (XML) protocol, permissions, encryption and signatures (any credentials
+//! pass).
 
 mod api;
+mod disk;
 mod error;
 mod limits;
 mod message;
@@ -19,6 +22,7 @@ mod queue;
 mod service;
 mod state;
 
+pub use disk::OpenError;
 pub use error::SqsError;
 pub use queue::{Counts, QueueAttributes, Redrive, RedrivePolicy};
 pub use service::Sqs;

@@ -33,7 +33,7 @@ pub(crate) const WAIT_S: RangeInclusive<u32> = 0..=20;
 pub(crate) const RECEIVE_COUNT: RangeInclusive<u32> = 1..=10;
 /// Allowed `maxReceiveCount` of a redrive policy. Developer guide, "dead-letter queues" and console limits: 1 to 1,000.
 pub(crate) const MAX_RECEIVE_COUNT: RangeInclusive<u32> = 1..=1_000;
-/// Most messages of one standard queue that may be in flight. Quotas, "In-flight messages (standard queues)".
+/// Most messages of one standard queue that may be in flight, unless the server is told otherwise. Quotas, "In-flight messages (standard queues)".
 pub(crate) const IN_FLIGHT: usize = 120_000;
 
 /// Most entries of a batch. Quotas, "Batched messages per request".

@@ -1,13 +1,15 @@
 //! The server's handle: the state behind its lock, the clock and the randomness.
 //!
 //! Made once by `infra/local` or by a test; clones share everything. It guarantees that a request sees all queues at
-//! one instant, and that no lock is held while anything waits.
+//! one instant, that no lock is held while anything waits, and that what changed is on disk, where there is one, before
+//! the answer. Writing there blocks a moment under the lock: the next request must not see what could still fail.
 
-use crate::{Counts, QueueAttributes, SqsError, api, names, queue::Queue, state::State};
+use crate::{Counts, OpenError, QueueAttributes, SqsError, api, disk::Disk, names, queue::Queue, state::State};
 use platform::{Clock, Random};
 use std::{
     collections::BTreeMap,
     fmt,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -31,11 +33,26 @@ impl fmt::Debug for Sqs {
 }
 
 impl Sqs {
-    /// A server without queues. `base_url` is where clients reach it, such as `http://127.0.0.1:9324`; queue URLs are
+    /// A server without queues, in memory. `base_url` is where clients reach it, such as `http://127.0.0.1:9324`; queue URLs are
     /// made from it.
     #[must_use]
     pub fn new(clock: Clock, base_url: String) -> Self {
-        let shared = Shared { clock, random: Random::system(), base_url, state: Mutex::default() };
+        Self::with(clock, base_url, State::default())
+    }
+
+    /// A server with the queues and messages that are in `file`, which is made if missing. Everything is written there
+    /// before it is answered; hidden and delayed messages show at their times by `clock`. Reads the whole file, which
+    /// blocks. The last clone that is dropped closes it.
+    ///
+    /// # Errors
+    /// When another server has the file open, or it cannot be read or written.
+    pub fn open(clock: Clock, base_url: String, file: &Path) -> Result<Self, OpenError> {
+        let (disk, queues) = Disk::open(file)?;
+        Ok(Self::with(clock, base_url, State::on_disk(disk, queues)))
+    }
+
+    fn with(clock: Clock, base_url: String, state: State) -> Self {
+        let shared = Shared { clock, random: Random::system(), base_url, state: Mutex::new(state) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -60,6 +77,11 @@ impl Sqs {
         self.lock().twice = on;
     }
 
+    /// Sets how many messages of each queue may be in flight; without this, 120,000. Not kept on disk.
+    pub fn limit_in_flight(&self, most: usize) {
+        self.lock().limit_in_flight(most);
+    }
+
     /// How many copies a queue holds now; `None` without such a queue.
     #[must_use]
     pub fn counts(&self, name: &str) -> Option<Counts> {
@@ -74,8 +96,7 @@ impl Sqs {
         tags: BTreeMap<String, String>,
     ) -> Result<String, SqsError> {
         let identity = self.random().bytes()?;
-        let now = self.now_ms();
-        self.lock().create(name, attributes, tags, identity, now)?;
+        self.apply(|state, now| state.create(name, attributes, tags, identity, now))?;
         Ok(self.url(name))
     }
 
@@ -86,11 +107,20 @@ impl Sqs {
         work: impl FnOnce(&mut Queue, u64) -> Result<T, SqsError>,
     ) -> Result<T, SqsError> {
         let name = names::name_in_url(url)?;
-        let now = self.now_ms();
-        work(self.lock().queue(name, now)?, now)
+        self.apply(|state, now| work(state.queue(name, now)?, now))
     }
 
-    /// The state, locked. A panic while it was locked is a bug elsewhere; each step leaves it usable, so it is used.
+    /// Runs `work` on the state at the present time, and puts on disk what it changed before anybody else can see it.
+    pub(crate) fn apply<T>(&self, work: impl FnOnce(&mut State, u64) -> Result<T, SqsError>) -> Result<T, SqsError> {
+        let now = self.now_ms();
+        let mut state = self.lock();
+        let done = work(&mut state, now);
+        let kept = state.keep();
+        let done = done?;
+        kept.map(|()| done)
+    }
+
+    /// The state, locked, to look at. What is changed through it waits for the next [`Sqs::apply`]. A panic while it was locked is a bug elsewhere; each step leaves it usable, so it is used.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,10 +1,12 @@
 //! All queues of the server, and what concerns more than one of them: making and deleting, dead letters, copies.
 //!
 //! Owned by `service` behind one lock. A request holds that lock for a few look-ups; reading, checking, hashing and
-//! writing of messages happens outside.
+//! writing of messages happens outside. With a file, each request ends with [`State::keep`], still under the lock.
 
 use crate::{
-    SqsError, limits,
+    SqsError,
+    disk::Disk,
+    limits,
     message::Payload,
     moves::MoveTask,
     names,
@@ -26,6 +28,12 @@ pub(crate) struct State {
     pub(crate) twice: bool,
     /// The finished moves of dead letters, oldest first.
     pub(crate) moves: Vec<MoveTask>,
+    /// The file that keeps all of it, if any.
+    disk: Option<Disk>,
+    /// Queues that are gone and that the disk still has.
+    undeleted: Vec<String>,
+    /// Most copies in flight in each queue, unless it is the documented number.
+    in_flight_limit: Option<usize>,
 }
 
 /// The order of readiness.
@@ -52,6 +60,38 @@ impl Order for Shuffled<'_> {
 }
 
 impl State {
+    /// What `disk` has, which is kept there from now on.
+    pub(crate) fn on_disk(disk: Disk, queues: BTreeMap<String, Queue>) -> Self {
+        Self { queues, disk: Some(disk), ..Self::default() }
+    }
+
+    /// Writes what changed to the disk, if there is one. What it does not take stays noted for the next time.
+    ///
+    /// # Errors
+    /// `Internal` when the disk does not take it; the request must not be answered as done then.
+    pub(crate) fn keep(&mut self) -> Result<(), SqsError> {
+        let Some(disk) = &mut self.disk else { return Ok(()) };
+        let changed = |queue: &Queue| queue.altered || queue.unsaved().next().is_some();
+        if self.undeleted.is_empty() && !self.queues.values().any(changed) {
+            return Ok(());
+        }
+        let written = disk.write(&self.queues, &self.undeleted);
+        written.map_err(|error| SqsError::Internal(format!("the disk does not take it: {error}")))?;
+        self.undeleted.clear();
+        self.queues.values_mut().for_each(Queue::saved);
+        Ok(())
+    }
+
+    /// Sets how many copies may be in flight in each queue, now and later.
+    pub(crate) fn limit_in_flight(&mut self, most: usize) {
+        self.in_flight_limit = Some(most);
+        for queue in self.queues.values_mut() {
+            queue.in_flight_limit = most;
+            // Long polls may wait for room only.
+            queue.changed.notify_waiters();
+        }
+    }
+
     /// The queue called `name`, with time let pass up to `now`.
     pub(crate) fn queue(&mut self, name: &str, now: u64) -> Result<&mut Queue, SqsError> {
         let queue = self.queues.get_mut(name).ok_or(SqsError::QueueDoesNotExist)?;
@@ -90,7 +130,12 @@ impl State {
         }
         let config = Config::default().with(attributes);
         self.check_redrive(name, config.redrive.as_ref())?;
-        self.queues.insert(name.to_owned(), Queue::new(name, config, tags, identity, now));
+        let mut queue = Queue::new(name, config, tags, identity, now);
+        queue.in_flight_limit = self.in_flight_limit.unwrap_or(limits::IN_FLIGHT);
+        if self.disk.is_some() {
+            queue.keep();
+        }
+        self.queues.insert(name.to_owned(), queue);
         Ok(())
     }
 
@@ -102,6 +147,7 @@ impl State {
         let queue = self.queue(name, now)?;
         queue.config = config;
         queue.modified_ms = now;
+        queue.altered = true;
         queue.advance(now);
         Ok(())
     }
@@ -111,6 +157,9 @@ impl State {
         let queue = self.queues.remove(name).ok_or(SqsError::QueueDoesNotExist)?;
         self.deleted.insert(name.to_owned(), now);
         queue.changed.notify_waiters();
+        if self.disk.is_some() {
+            self.undeleted.push(name.to_owned());
+        }
         Ok(())
     }
 
@@ -178,5 +227,33 @@ impl State {
             }
             Some(_) => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Sqs, message::Draft};
+    use platform::Clock;
+
+    #[test]
+    fn what_the_disk_refuses_is_no_success_and_is_written_later() {
+        let path = std::env::temp_dir().join(format!("sendonce-sqs-state-{}.sqlite", std::process::id()));
+        let open = || Sqs::open(Clock::system(), "http://h".to_owned(), &path).unwrap();
+        let refuse = |sqs: &Sqs, refuse| sqs.lock().disk.as_ref().unwrap().refuse(refuse);
+        let sqs = open();
+        sqs.create_queue("q", &QueueAttributes::default()).unwrap();
+        let send = |sqs: &Sqs| {
+            let draft = Draft { body: Some("x".to_owned()), ..Draft::default() };
+            let payload = draft.check(99, "id".to_owned()).unwrap();
+            sqs.apply(|state, now| state.send("q", payload, None, now).map(drop))
+        };
+        refuse(&sqs, true);
+        assert!(matches!(send(&sqs), Err(SqsError::Internal(_))));
+        refuse(&sqs, false);
+        assert_eq!(send(&sqs), Ok(()));
+        drop(sqs);
+        assert_eq!(open().counts("q").unwrap().visible, 2);
+        std::fs::remove_file(&path).unwrap();
     }
 }

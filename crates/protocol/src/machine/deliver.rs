@@ -353,6 +353,21 @@ impl Machine for Deliver {
                 self.release(until_ms.saturating_sub(now_ms))
             }
 
+            // A record that is lost costs a second call once the lease is stolen, so it is written again while there is
+            // time. If the first try did happen, the second meets its own item and goes on from there.
+            (Phase::Recording { learned, item }, Outcome::WriteUnknown)
+                if now_ms + self.timing.record + self.timing.margin < self.receive.invocation_ends_ms =>
+            {
+                match self.clone().lost() {
+                    Some(machine) => {
+                        let expect = Expect::Version(item.version.saturating_sub(1));
+                        let effect = Effect::Write { purpose: Purpose::Record, item: item.clone(), expect };
+                        machine.go(Phase::Recording { learned, item }, vec![effect])
+                    }
+                    None => self.release_soon(),
+                }
+            }
+
             // Nobody knows whether the write happened (or the item is gone): the copy comes back and finds out.
             (
                 Phase::Claiming(_) | Phase::Settling(_) | Phase::Recording { .. },

@@ -72,6 +72,8 @@ pub struct Relay {
     failed: Option<usize>,
     enqueued: usize,
     parked: usize,
+    /// Chunks of one record follow each other, so this is enough to park a record once.
+    last_parked: Option<usize>,
 }
 
 /// What the machine asks for.
@@ -155,6 +157,7 @@ impl Relay {
             failed: None,
             enqueued: 0,
             parked: 0,
+            last_parked: None,
         }
     }
 
@@ -225,7 +228,11 @@ impl Relay {
         for (position, entry) in sending.iter().enumerate() {
             match outcomes.get(position).copied().unwrap_or(Sent::Unconfirmed) {
                 Sent::Confirmed => self.enqueued += 1,
-                Sent::SenderFault if stop.is_none() && parks.last() != Some(&entry.record) => parks.push(entry.record),
+                Sent::SenderFault
+                    if stop.is_none() && parks.last().copied().or(self.last_parked) != Some(entry.record) =>
+                {
+                    parks.push(entry.record);
+                }
                 Sent::SenderFault => {}
                 Sent::Unconfirmed => stop = stop.or(Some(entry.record)),
             }
@@ -271,9 +278,8 @@ impl Machine for Relay {
             Outcome::Sent(outcomes) => self.sent(&outcomes, now_ms),
             Outcome::Parked { confirmed: true, record } => {
                 self.parked += 1;
+                self.last_parked = Some(record);
                 self.jobs.pop_front();
-                // Another chunk of the same record may be refused too; the record is parked once.
-                self.jobs.retain(|job| !matches!(job, Job::Park(other) if *other == record));
                 self.advance(now_ms)
             }
             Outcome::Parked { confirmed: false, record } => {

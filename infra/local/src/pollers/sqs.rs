@@ -41,13 +41,17 @@ pub struct SqsSource {
 }
 
 impl SqsSource {
-    /// A source with the default of ten batches at once.
+    /// A source with two batches for each core at once. In AWS each invocation has a machine of its own; here they share
+    /// one, and more of them than it can serve would outlive the short profile's leases.
     #[must_use]
     pub fn new(client: Client, queue_url: String, queue_arn: String, region: String) -> Self {
-        Self { client, queue_url, queue_arn, region, batches: 10 }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { client, queue_url, queue_arn, region, batches: (2 * cores).min(BATCHES_MAX) }
     }
 }
 
+/// Most batches at once, however many cores there are.
+const BATCHES_MAX: usize = 10;
 /// Most messages in one batch; also the most that one call to SQS takes.
 const BATCH: i32 = 10;
 /// How long a receive waits for a first message, in s: SQS's maximum.

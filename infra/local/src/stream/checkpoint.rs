@@ -3,10 +3,11 @@
 //! Called by the stream poller. It guarantees that a checkpoint read after a restart is one that was saved, so records
 //! behind it were answered for; a lost save only repeats records, which the relay must bear anyway.
 
+use crate::data::replace;
 use std::{
     collections::BTreeMap,
     fs, io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -106,13 +107,6 @@ impl Inner {
         let saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
         replace(path, &serde_json::to_vec(&*saved)?)
     }
-}
-
-/// Replaces a file so that a reader, or a restart after a kill, sees the old one or the new one.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let next = path.with_extension("next");
-    fs::write(&next, bytes)?;
-    fs::rename(next, path)
 }
 
 #[cfg(test)]

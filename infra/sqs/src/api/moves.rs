@@ -64,8 +64,9 @@ pub(super) fn start(sqs: &Sqs, request: Start) -> Result<Vec<u8>, SqsError> {
     }
     let handle = BASE64URL_NOPAD.encode(&sqs.random().bytes::<24>()?);
     let move_request = MoveRequest { source_arn, destination_arn: request.destination_arn, handle: handle.clone() };
-    let now = sqs.now_ms();
-    sqs.lock().move_dead_letters(move_request, sqs.random(), |random| Ok(uuid(random.bytes()?)), now)?;
+    sqs.apply(|state, now| {
+        state.move_dead_letters(move_request, sqs.random(), |random| Ok(uuid(random.bytes()?)), now)
+    })?;
     write(&Started { task_handle: handle })
 }
 

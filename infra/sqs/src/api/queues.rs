@@ -95,16 +95,14 @@ pub(super) fn change(sqs: &Sqs, request: SetAttributes) -> Result<Vec<u8>, SqsEr
     let url = required(request.queue_url, "QueueUrl")?;
     let name = names::name_in_url(&url)?;
     let attributes = QueueAttributes::read(required(request.attributes, "Attributes")?)?;
-    let now = sqs.now_ms();
-    sqs.lock().change(name, &attributes, now)?;
+    sqs.apply(|state, now| state.change(name, &attributes, now))?;
     Ok(nothing())
 }
 
 pub(super) fn delete(sqs: &Sqs, request: OnlyQueue) -> Result<Vec<u8>, SqsError> {
     let url = required(request.queue_url, "QueueUrl")?;
     let name = names::name_in_url(&url)?;
-    let now = sqs.now_ms();
-    sqs.lock().delete(name, now)?;
+    sqs.apply(|state, now| state.delete(name, now))?;
     Ok(nothing())
 }
 

@@ -94,22 +94,17 @@ async fn poll(sqs: &Sqs, wanted: &Wanted<'_>) -> Result<Vec<Received>, SqsError>
         // Registered before the look, so that what changes between the look and the wait is not missed.
         let mut event = pin!(changed.notified());
         event.as_mut().enable();
-        let now = sqs.now_ms();
-        let due = {
-            let mut state = sqs.lock();
+        let (received, due, now) = sqs.apply(|state, now| {
             let taken = state.receive(name, wanted.count, wanted.visibility_s, sqs.random(), now)?;
             let queue = state.queue(name, now)?;
-            if !taken.received.is_empty() {
-                return Ok(taken.received);
-            }
             // API reference, ReceiveMessage: only a short poll is told about the limit, a long one waits.
-            if wait_s == 0 && queue.counts().in_flight >= limits::IN_FLIGHT {
-                return Err(SqsError::OverLimit);
+            if taken.received.is_empty() && wait_s == 0 && queue.is_full() {
+                return Err(SqsError::OverLimit(queue.in_flight_limit));
             }
-            queue.next_visible_ms()
-        };
-        if now >= deadline {
-            return Ok(Vec::new());
+            Ok((taken.received, queue.next_visible_ms(), now))
+        })?;
+        if !received.is_empty() || now >= deadline {
+            return Ok(received);
         }
         tokio::select! {
             () = event => {}
@@ -164,7 +159,7 @@ mod tests {
         let poll = |wait| {
             receive(&sqs, Receive { queue_url: Some(url.clone()), wait_time_seconds: Some(wait), ..Receive::default() })
         };
-        assert_eq!(poll(0).await.unwrap_err(), SqsError::OverLimit);
+        assert_eq!(poll(0).await.unwrap_err(), SqsError::OverLimit(limits::IN_FLIGHT));
         // Room wakes a long poll that waits for it.
         let room = async { sqs.on_queue(&url, |queue, _| queue.delete(&last[0].handle)) };
         let (answer, deleted) = tokio::join!(poll(20), room);

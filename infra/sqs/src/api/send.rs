@@ -1,7 +1,7 @@
 //! SendMessage and SendMessageBatch.
 //!
 //! A message is checked and hashed before the queue is locked. Once an entry is reported as successful, its copies are
-//! in the queue.
+//! in the queue, and on disk where there is one.
 
 use super::{answer::uuid, batch, required, within, write};
 use crate::{
@@ -76,8 +76,7 @@ fn put(
 ) -> Result<Sent, SqsError> {
     let delay_s = within(delay, &limits::DELAY_S, "DelaySeconds")?;
     let payload = draft.check(max_bytes, uuid(sqs.random().bytes()?))?;
-    let now = sqs.now_ms();
-    let payload = sqs.lock().send(name, payload, delay_s, now)?;
+    let payload = sqs.apply(|state, now| state.send(name, payload, delay_s, now))?;
     Ok(Sent {
         id: id.map(str::to_owned),
         message_id: payload.message_id.clone(),

@@ -42,6 +42,7 @@ pub(super) fn tag(sqs: &Sqs, request: Tags) -> Result<Vec<u8>, SqsError> {
         tags.extend(new);
         check(&tags)?;
         queue.tags = tags;
+        queue.altered = true;
         Ok(())
     })?;
     Ok(nothing())
@@ -52,6 +53,7 @@ pub(super) fn untag(sqs: &Sqs, request: Tags) -> Result<Vec<u8>, SqsError> {
     let keys = required(request.tag_keys, "TagKeys")?;
     sqs.on_queue(&url, |queue, _| {
         queue.tags.retain(|key, _| !keys.contains(key));
+        queue.altered = true;
         Ok(())
     })?;
     Ok(nothing())

@@ -20,8 +20,9 @@ pub(crate) struct RawAttribute {
     binary_list_values: Option<Vec<String>>,
 }
 
-/// A checked attribute value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A checked attribute value. It is read from disk in the form in which receives write it, and checked again.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "RawAttribute")]
 pub(crate) struct AttributeValue {
     pub(crate) data_type: String,
     pub(crate) content: Content,
@@ -32,6 +33,14 @@ pub(crate) struct AttributeValue {
 pub(crate) enum Content {
     Text(String),
     Binary(Vec<u8>),
+}
+
+impl TryFrom<RawAttribute> for AttributeValue {
+    type Error = SqsError;
+
+    fn try_from(raw: RawAttribute) -> Result<Self, SqsError> {
+        raw.check("(kept)")
+    }
 }
 
 impl RawAttribute {

@@ -11,13 +11,14 @@ pub(crate) use attribute::{AttributeValue, Content, RawAttribute};
 pub(crate) use digest::{of_attributes, of_body};
 
 use crate::{SqsError, limits};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The one system attribute that a sender may set. API reference, SendMessage, MessageSystemAttributes.
 pub(crate) const TRACE_HEADER: &str = "AWSTraceHeader";
 
-/// What never changes about a message.
-#[derive(Clone, Debug)]
+/// What never changes about a message. Also how it is kept on disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Payload {
     pub(crate) message_id: String,
     pub(crate) body: String,

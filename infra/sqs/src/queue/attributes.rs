@@ -5,6 +5,7 @@
 
 use super::{Redrive, RedrivePolicy, kept::is_kept, redrive::check_allow_policy};
 use crate::{SqsError, limits};
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 /// Settings to give to a queue; what is `None` keeps its default, or on a change its present value.
@@ -88,7 +89,7 @@ impl QueueAttributes {
 }
 
 /// A queue's settings as they stand.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Config {
     pub(crate) visibility_timeout_s: u32,
     pub(crate) retention_s: u32,

@@ -2,7 +2,7 @@
 //!
 //! Used by `queue` only. A copy is in one of three places: ready (a receive may pick it), delayed, or in flight. Ends
 //! of hiding are kept in order of time, and so are sent times for retention: each step costs the logarithm of the
-//! queue's length.
+//! queue's length. Where the queue is kept on disk, it also notes which copies the disk does not know yet.
 
 use super::Counts;
 use crate::message::Payload;
@@ -31,21 +31,42 @@ pub(crate) struct Copy {
     pub(crate) turn: u32,
     /// ARN of the queue that gave this copy up.
     pub(crate) dead_letter_source: Option<String>,
-    place: Place,
+    pub(crate) place: Place,
+    /// Whether the disk has this copy, so that only what changes about it has to be written.
+    pub(crate) on_disk: bool,
 }
 
+/// Where a copy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     Ready,
     Delayed { until: u64 },
     InFlight { since: u64, until: u64 },
 }
 
 impl Place {
-    fn until(self) -> Option<u64> {
+    /// When it was received, if it is in flight.
+    pub(crate) fn since(self) -> Option<u64> {
+        match self {
+            Self::InFlight { since, .. } => Some(since),
+            Self::Ready | Self::Delayed { .. } => None,
+        }
+    }
+
+    /// When its hiding ends, if it is hidden.
+    pub(crate) fn until(self) -> Option<u64> {
         match self {
             Self::Ready => None,
             Self::Delayed { until } | Self::InFlight { until, .. } => Some(until),
+        }
+    }
+
+    /// The place that these two describe.
+    pub(crate) fn of(since: Option<u64>, until: Option<u64>) -> Self {
+        match (since, until) {
+            (_, None) => Self::Ready,
+            (None, Some(until)) => Self::Delayed { until },
+            (Some(since), Some(until)) => Self::InFlight { since, until },
         }
     }
 }
@@ -60,6 +81,7 @@ impl Copy {
             turn: 0,
             dead_letter_source: None,
             place: Place::Ready,
+            on_disk: false,
         }
     }
 }
@@ -78,9 +100,46 @@ pub(super) struct Copies {
     by_sent: BTreeSet<(u64, u64)>,
     delayed: usize,
     in_flight: usize,
+    /// Ids of copies that came, changed or went since the disk was written; `None` without a disk. What time alone
+    /// does to a hidden copy is not among it: the disk has its end of hiding.
+    unsaved: Option<BTreeSet<u64>>,
 }
 
 impl Copies {
+    /// No copies yet; `on_disk` says whether they will be kept.
+    pub(super) fn new(on_disk: bool) -> Self {
+        Self { unsaved: on_disk.then(BTreeSet::new), ..Self::default() }
+    }
+
+    /// Puts a copy that the disk has back to its place.
+    pub(super) fn restore(&mut self, id: u64, mut copy: Copy) {
+        let place = std::mem::replace(&mut copy.place, Place::Ready);
+        copy.on_disk = true;
+        self.by_sent.insert((copy.sent_ms, id));
+        self.held.insert(id, copy);
+        self.set_place(id, place);
+    }
+
+    /// Ids given from now on are not below `id`.
+    pub(super) fn ids_from(&mut self, id: u64) {
+        self.next_id = self.next_id.max(id);
+    }
+
+    /// The ids that the disk does not know the present state of, each with its copy unless that is gone.
+    pub(super) fn unsaved(&self) -> impl Iterator<Item = (u64, Option<&Copy>)> {
+        self.unsaved.iter().flatten().map(|id| (*id, self.held.get(id)))
+    }
+
+    /// The disk has everything.
+    pub(super) fn saved(&mut self) {
+        let Some(unsaved) = &mut self.unsaved else { return };
+        for id in std::mem::take(unsaved) {
+            if let Some(copy) = self.held.get_mut(&id) {
+                copy.on_disk = true;
+            }
+        }
+    }
+
     pub(super) fn counts(&self) -> Counts {
         let visible = self.held.len().saturating_sub(self.delayed).saturating_sub(self.in_flight);
         Counts { visible, in_flight: self.in_flight, delayed: self.delayed }
@@ -112,6 +171,8 @@ impl Copies {
         self.next_id += 1;
         copy.place = Place::Ready;
         copy.turn = 0;
+        copy.on_disk = false;
+        self.note(id);
         self.by_sent.insert((copy.sent_ms, id));
         self.held.insert(id, copy);
         match delayed_until {
@@ -157,6 +218,7 @@ impl Copies {
     /// Puts a picked copy in flight until `until` and counts the receive.
     pub(super) fn hide(&mut self, id: u64, until: u64, now: u64) -> Option<&Copy> {
         self.set_place(id, Place::InFlight { since: now, until });
+        self.note(id);
         let copy = self.held.get_mut(&id)?;
         copy.turn = copy.turn.saturating_add(1);
         copy.receive_count = copy.receive_count.saturating_add(1);
@@ -168,6 +230,7 @@ impl Copies {
     pub(super) fn hide_until(&mut self, id: u64, until: u64) {
         if let Some(since) = self.received_ms(id) {
             self.set_place(id, Place::InFlight { since, until });
+            self.note(id);
         }
     }
 
@@ -178,23 +241,31 @@ impl Copies {
 
     /// When a copy that is in flight was received.
     pub(super) fn received_ms(&self, id: u64) -> Option<u64> {
-        match self.held.get(&id)?.place {
-            Place::InFlight { since, .. } => Some(since),
-            Place::Ready | Place::Delayed { .. } => None,
-        }
+        self.held.get(&id)?.place.since()
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Option<Copy> {
         let copy = self.held.remove(&id)?;
         self.by_sent.remove(&(copy.sent_ms, id));
         self.leave(id, copy.place);
+        self.note(id);
         self.tidy();
         Some(copy)
     }
 
     pub(super) fn clear(&mut self) {
         // Ids go on, so that an old handle never means a new copy.
-        *self = Self { next_id: self.next_id, ..Self::default() };
+        let mut unsaved = self.unsaved.take();
+        if let Some(unsaved) = &mut unsaved {
+            unsaved.extend(self.held.keys());
+        }
+        *self = Self { next_id: self.next_id, unsaved, ..Self::default() };
+    }
+
+    fn note(&mut self, id: u64) {
+        if let Some(unsaved) = &mut self.unsaved {
+            unsaved.insert(id);
+        }
     }
 
     fn set_place(&mut self, id: u64, place: Place) {

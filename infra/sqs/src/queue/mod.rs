@@ -13,13 +13,14 @@ pub use attributes::QueueAttributes;
 pub use redrive::{Redrive, RedrivePolicy};
 
 pub(crate) use attributes::Config;
-pub(crate) use copies::{Copy, Order};
+pub(crate) use copies::{Copy, Order, Place};
 pub(crate) use kept::is_kept;
 pub(crate) use redrive::may_redrive;
 
 use crate::{SqsError, limits, message::Payload, names};
 use copies::Copies;
 use handle::Handle;
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::Notify;
 
@@ -53,8 +54,8 @@ pub(crate) struct Taken {
     pub(crate) dead: Vec<Copy>,
 }
 
-/// A queue.
-#[derive(Debug)]
+/// A queue. What is serialised of it is what the disk keeps besides its copies.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Queue {
     pub(crate) name: String,
     pub(crate) config: Config,
@@ -63,9 +64,17 @@ pub(crate) struct Queue {
     pub(crate) modified_ms: u64,
     pub(crate) purged_ms: Option<u64>,
     /// Told whenever a long poll that found nothing should look again.
+    #[serde(skip)]
     pub(crate) changed: Arc<Notify>,
+    /// Most copies that may be in flight. A switch of this server, not an attribute.
+    #[serde(skip)]
+    pub(crate) in_flight_limit: usize,
+    /// Whether the disk has other settings or tags than these. Unimportant without a disk.
+    #[serde(skip)]
+    pub(crate) altered: bool,
     /// Tells this queue's handles from those of any other, also of one that had the same name before.
     identity: [u8; 8],
+    #[serde(skip)]
     copies: Copies,
 }
 
@@ -79,9 +88,42 @@ impl Queue {
             modified_ms: now,
             purged_ms: None,
             changed: Arc::default(),
+            in_flight_limit: limits::IN_FLIGHT,
+            altered: true,
             identity,
             copies: Copies::default(),
         }
+    }
+
+    /// Makes a new queue one whose copies are kept on disk.
+    pub(crate) fn keep(&mut self) {
+        self.copies = Copies::new(true);
+    }
+
+    /// Makes what was read from disk a queue with these copies. Ids given from now on are not below `next_id`.
+    pub(crate) fn restore(&mut self, copies: Vec<(u64, Copy)>, next_id: u64) {
+        self.in_flight_limit = limits::IN_FLIGHT;
+        self.keep();
+        for (id, copy) in copies {
+            self.copies.restore(id, copy);
+        }
+        self.copies.ids_from(next_id);
+    }
+
+    /// What the disk does not know yet of the copies: each id, with its copy unless that is gone.
+    pub(crate) fn unsaved(&self) -> impl Iterator<Item = (u64, Option<&Copy>)> {
+        self.copies.unsaved()
+    }
+
+    /// The disk has everything.
+    pub(crate) fn saved(&mut self) {
+        self.altered = false;
+        self.copies.saved();
+    }
+
+    /// Whether as many copies are in flight as may be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.counts().in_flight >= self.in_flight_limit
     }
 
     /// Lets time pass up to `now`, in milliseconds since the Unix epoch.
@@ -124,7 +166,7 @@ impl Queue {
         let until = now.saturating_add(ms(visibility_s.unwrap_or(self.config.visibility_timeout_s)));
         let due_before = self.next_visible_ms();
         let mut taken = Taken::default();
-        while taken.received.len() < count && self.counts().in_flight < limits::IN_FLIGHT {
+        while taken.received.len() < count && !self.is_full() {
             let Some(id) = self.copies.pick(order) else { break };
             if let Some(dead) = redrive_at.and_then(|limit| self.copies.take_if_worn(id, limit)) {
                 taken.dead.push(dead);
@@ -167,7 +209,7 @@ impl Queue {
     pub(crate) fn delete(&mut self, handle: &str) -> Result<(), SqsError> {
         let handle = Handle::decode(handle, self.identity)?;
         if self.copies.turn(handle.copy) == Some(handle.turn) {
-            let was_full = self.counts().in_flight >= limits::IN_FLIGHT;
+            let was_full = self.is_full();
             self.copies.remove(handle.copy);
             if was_full {
                 // Long polls may wait for room only.
@@ -210,6 +252,7 @@ impl Queue {
             return Err(SqsError::PurgeQueueInProgress(self.name.clone()));
         }
         self.purged_ms = Some(now);
+        self.altered = true;
         self.copies.clear();
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! SetQueueAttributes, RedrivePolicy and RedriveAllowPolicy.
 
 use crate::{SqsError, limits, names};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A queue's dead-letter queue, or that it has none.
@@ -16,7 +17,7 @@ pub enum Redrive {
 }
 
 /// Which queue takes dead letters, and after how many receives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedrivePolicy {
     /// ARN of a queue of this server that exists.
     pub dead_letter_target_arn: String,

@@ -50,6 +50,10 @@ impl Server {
     pub fn new() -> Self {
         let clock = Clock::system();
         let sqs = Sqs::new(clock.clone(), "http://127.0.0.1:9324".to_owned());
+        Self::of(sqs, clock)
+    }
+
+    pub fn of(sqs: Sqs, clock: Clock) -> Self {
         Self { router: sqs.router(), sqs, clock }
     }
 

@@ -1,0 +1,15 @@
+//! The protocol held to its design: properties over random and exhaustive inputs, and the machines step by step.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
+
+mod canonical;
+mod common;
+mod explore;
+mod fingerprint;
+mod keys;
+mod letters;
+mod machine;
+mod owners;
+mod record;
+mod status;
+mod timing;

@@ -1,0 +1,10 @@
+//! The store against DynamoDB's own evaluation, in this process: conditions, round trips, units, lost answers.
+
+mod api_keys;
+mod conditions;
+mod expressions;
+mod lost_answers;
+mod round_trip;
+mod stream;
+mod support;
+mod units;

@@ -1,0 +1,217 @@
+//! The contract holds: openapi.json is what is served, its examples work, and every route gives every answer that its
+//! row of the table promises (G2, G3, G8 at the boundary).
+
+use super::support::{Answer, TestApp, push, push_to, tokens};
+use api::contract::{ROUTES, Route};
+use http::Method;
+use jsonschema::Validator;
+use platform::{AwsTimeouts, Clock, NoBoundary, Random, aws_config_at};
+use protocol::timing::{KEY_VALID_DAYS_DEFAULT, Timing};
+use sendonce_http::{Auth, CODES, Code};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use store::Store;
+
+/// A validator for a schema of the document.
+fn schema(document: &Value, name: &str) -> Validator {
+    let schema = json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]});
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[track_caller]
+fn fits(validator: &Validator, value: &Value) {
+    let faults: Vec<String> = validator.iter_errors(value).map(|e| format!("{} at {}", e, e.instance_path())).collect();
+    assert!(faults.is_empty(), "{faults:#?}\n{value:#}");
+}
+
+async fn get(app: &TestApp, path: &str) -> Answer {
+    app.http.send(&Method::GET, &format!("{}{path}", app.system.ready().api), &[], "").await
+}
+
+#[tokio::test]
+async fn the_document_is_served_and_every_example_is_accepted_and_fits_its_schema() {
+    let app = TestApp::start().await;
+    let document = get(&app, "/openapi.json").await.expect(200).body;
+    assert_eq!(document, api::openapi::document());
+    let (send, accepted, message) =
+        (schema(&document, "Send"), schema(&document, "Accepted"), schema(&document, "Message"));
+    let media = &document["paths"]["/v1/messages"]["post"]["requestBody"]["content"]["application/json"];
+    let examples = media["examples"].as_object().unwrap();
+    assert!(examples.len() >= 3);
+    for example in examples.values() {
+        fits(&send, &example["value"]);
+        let answer = app.send(&example["value"], 202).await;
+        fits(&accepted, &answer.body);
+        fits(&message, &app.message(&answer.id()).await);
+        fits(&message, &app.reaches(&answer.id(), "sent").await);
+    }
+    fits(&schema(&document, "Health"), &get(&app, "/healthz").await.expect(200).body);
+    fits(&schema(&document, "Document"), &document);
+    app.stop().await;
+}
+
+/// How to be refused with a code: method, path, headers, body.
+struct Refused(Method, String, Vec<(&'static str, String)>, String);
+
+/// A request to `route` that must be refused with `code`; `None` where the row promises one that nobody wrote down here.
+fn refused(app: &TestApp, route: Route, code: Code) -> Option<Refused> {
+    let key = |name: &str| ("authorization", format!("Bearer {}", app.api_key(name)));
+    let json = ("content-type", "application/json".to_owned());
+    let (method, path) = match route {
+        Route::Send => (Method::POST, "/v1/messages"),
+        Route::Find => (Method::GET, "/v1/messages?idempotency_key=k"),
+        Route::Show => (Method::GET, "/v1/messages/msg_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        Route::Healthz | Route::OpenApi => return None,
+    };
+    let plain = |path: &str| Some(Refused(method.clone(), path.to_owned(), vec![key("acme")], String::new()));
+    let post =
+        |body: &str| Some(Refused(Method::POST, path.to_owned(), vec![key("acme"), json.clone()], body.to_owned()));
+    match (route, code) {
+        (_, Code::Unauthorized) => Some(Refused(method, path.to_owned(), vec![], String::new())),
+        (_, Code::Forbidden) => {
+            let none = ("authorization", "Bearer scopeless".to_owned());
+            Some(Refused(method, path.to_owned(), vec![none], String::new()))
+        }
+        (Route::Find | Route::Show, Code::NotFound) => plain(path),
+        (Route::Find, Code::ValidationFailed) => plain("/v1/messages"),
+        (Route::Find, Code::IdempotencyKeyInvalid) => plain("/v1/messages?idempotency_key=%FF"),
+        (Route::Send, Code::UnsupportedMediaType) => plain(path),
+        (Route::Send, Code::BodyTooLarge) => post(&"x".repeat(300_000)),
+        (Route::Send, Code::InvalidJson) => post("{"),
+        (Route::Send, Code::DuplicateMember) => post(r#"{"data":{"a":"1","a":"2"}}"#),
+        (Route::Send, Code::NumberNotExact) => post(r#"{"data":{"id":9007199254740993}}"#),
+        (Route::Send, Code::UnknownMember) => post(r#"{"ttl":1}"#),
+        (Route::Send, Code::IdempotencyKeyMissing) => post("{}"),
+        (Route::Send, Code::IdempotencyKeyInvalid) => post(r#"{"idempotency_key":7}"#),
+        (Route::Send, Code::IdempotencyKeyConflict) => {
+            let Refused(method, path, mut headers, body) = post(r#"{"idempotency_key":"a"}"#)?;
+            headers.push(("idempotency-key", "b".to_owned()));
+            Some(Refused(method, path, headers, body))
+        }
+        (Route::Send, Code::ValidationFailed) => post(r#"{"idempotency_key":"k"}"#),
+        (Route::Send, Code::PayloadTooLargeForProvider) => {
+            let mut body = push("k", "device-0000001");
+            body["data"] = json!({"a": "x".repeat(5_000)});
+            post(&body.to_string())
+        }
+        (Route::Send, Code::IdempotencyKeyReused) => post(&push("taken", "device-0000002").to_string()),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn every_route_refuses_with_every_code_of_its_row() {
+    let app = TestApp::start().await;
+    app.queued(&push("taken", "device-0000001")).await;
+    let scopeless = store::ApiKey {
+        project: "acme".to_owned(),
+        name: "nobody".to_owned(),
+        scopes: Vec::new(),
+        revoked_at_ms: None,
+    };
+    use sha2::Digest;
+    let hash = sha2::Sha256::digest(b"scopeless").into();
+    assert!(matches!(app.system.store().add_api_key(&hash, &scopeless).await, store::SeedOutcome::Stored));
+    let problem = schema(&api::openapi::document(), "Problem");
+    for row in ROUTES {
+        for code in row.codes.iter().filter(|code| **code != Code::Unavailable) {
+            let Refused(method, path, headers, body) = refused(&app, row.route, *code)
+                .unwrap_or_else(|| panic!("{} promises {}: add a request that gets it", row.id, code.word()));
+            let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let url = format!("{}{path}", app.system.ready().api);
+            let answer = app.http.send(&method, &url, &headers, body).await;
+            answer.problem(code.row().status.as_u16(), code.word());
+            fits(&problem, &answer.body);
+            assert_eq!(!answer.header("www-authenticate").is_empty(), *code == Code::Unauthorized);
+        }
+        assert_eq!(row.scope.is_some(), row.codes.contains(&Code::Unauthorized), "{}: 401 goes with a scope", row.id);
+        assert_eq!(row.scope.is_some(), row.codes.contains(&Code::Forbidden), "{}: 403 goes with a scope", row.id);
+    }
+    // Nothing was stored under the key that the refused sends named.
+    app.get("/v1/messages?idempotency_key=k", 404).await;
+    app.queued(&push("k", "device-0000003")).await;
+    app.stop().await;
+}
+
+/// The API over a table that does not answer; who is calling is still known.
+async fn without_table(app: &TestApp) -> axum::Router {
+    let timing = Timing::SHORT;
+    // Port 9 of loopback (discard) is closed: connecting is refused at once.
+    let nowhere = aws_config_at(AwsTimeouts::within(timing.record), "http://127.0.0.1:9").await;
+    let clock = Clock::system();
+    api::router(Arc::new(api::Api {
+        store: Store::new(aws_sdk_dynamodb::Client::new(&nowhere), "sendonce"),
+        deliveries: queue::Queue::new(aws_sdk_sqs::Client::new(&nowhere), "http://127.0.0.1:9/q"),
+        auth: Auth::new(app.system.store().clone(), clock.clone(), timing.key_cache),
+        clock,
+        random: Random::system(),
+        timing,
+        key_valid_days: KEY_VALID_DAYS_DEFAULT,
+        cors: vec!["http://page.example".parse().unwrap()],
+        boundary: Arc::new(NoBoundary),
+    }))
+}
+
+#[tokio::test]
+async fn a_table_that_does_not_answer_is_503_with_retry_after_and_never_a_guess() {
+    let app = TestApp::start().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(axum::serve(listener, without_table(&app).await).into_future());
+    let authorization = format!("Bearer {}", app.api_key("acme"));
+    let headers = [("authorization", authorization.as_str()), ("content-type", "application/json")];
+    let body = push("k", "device-0000001").to_string();
+    for (method, path, body) in [
+        (Method::POST, "/v1/messages", body.as_str()),
+        (Method::GET, "/v1/messages?idempotency_key=k", ""),
+        (Method::GET, "/v1/messages/msg_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ""),
+    ] {
+        let answer = app.http.send(&method, &format!("{url}{path}"), &headers, body.to_owned()).await;
+        answer.problem(503, "unavailable");
+        assert_eq!(answer.header("retry-after"), "1");
+        assert!(!answer.text.contains("127.0.0.1"), "an inner message leaked: {}", answer.text);
+    }
+    // healthz asks nobody, and CORS is on here for one origin.
+    app.http.send(&Method::GET, &format!("{url}/healthz"), &[], "").await.expect(200);
+    let preflight = [("origin", "http://page.example"), ("access-control-request-method", "POST")];
+    let answer = app.http.send(&Method::OPTIONS, &format!("{url}/v1/messages"), &preflight, "").await.expect(200);
+    assert_eq!(answer.header("access-control-allow-origin"), "http://page.example");
+    let other = [("origin", "http://other.example"), ("access-control-request-method", "POST")];
+    let answer = app.http.send(&Method::OPTIONS, &format!("{url}/v1/messages"), &other, "").await;
+    assert_eq!(answer.header("access-control-allow-origin"), "");
+    server.abort();
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn so_many_devices_and_each_once() {
+    let app = TestApp::start().await;
+    for count in [1, 2, 19, 20, 21, 40, 499, 500] {
+        let tokens = tokens(&format!("of{count}"), count);
+        let id = app.queued(&push_to(&format!("many-{count}"), &tokens)).await;
+        let message = app.reaches(&id, "sent").await;
+        assert_eq!(message["counts"]["sent"], count);
+        for token in &tokens {
+            assert_eq!(app.calls(token).len(), 1, "{token}");
+        }
+    }
+    let too_many = push_to("many-501", &tokens("of501", 501));
+    let answer = app.send(&too_many, 400).await;
+    answer.problem(400, "validation_failed");
+    assert_eq!(answer.pointers(), ["/to"]);
+    // 500 entries, half of them duplicates: 250 devices in the order of their first entries.
+    let mut doubled = tokens("doubled", 250);
+    doubled.extend(tokens("doubled", 250));
+    let id = app.queued(&push_to("doubled", &doubled)).await;
+    assert_eq!(app.reaches(&id, "sent").await["counts"]["sent"], 250);
+    assert!(tokens("doubled", 250).iter().all(|token| app.calls(token).len() == 1));
+    app.stop().await;
+}
+
+#[test]
+fn every_code_has_a_route_or_is_the_router_s() {
+    for row in CODES {
+        let routed = ROUTES.iter().any(|route| route.codes.contains(&row.code));
+        assert!(routed || row.code == Code::MethodNotAllowed, "{} is given by no route", row.word);
+    }
+}

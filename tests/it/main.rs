@@ -1,0 +1,40 @@
+//! Integration tests: the whole system in this process on free ports, reached through HTTP and the queue.
+//!
+//! Every test starts its own system with the short durations and says three things about it: what the API answered,
+//! what reached the provider (the sandbox's ledger), and how GET tells the story. Time passes by moving the system's
+//! clock. That something does not happen is shown by draining (`TestApp::drained`), never by waiting a while.
+//!
+//! G1 to G8 in the modules' headers are the guarantees of the design, section 1.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod support;
+
+mod access;
+mod api_crashes;
+mod api_keys;
+mod bodies;
+mod consumers;
+mod contract;
+mod copies;
+mod data_dir;
+mod dead_letters;
+mod deadlines;
+mod deliver_crashes;
+mod devices;
+mod first_send;
+mod garbage;
+mod http_reference;
+mod ios;
+mod key_expiry;
+mod keys;
+mod load;
+mod process;
+mod program;
+mod provider;
+mod racing;
+mod refusals;
+mod relay_crashes;
+mod spelling;
+mod stalls;
+mod wire;
