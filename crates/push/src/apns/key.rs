@@ -1,6 +1,7 @@
 //! The signing key as it is stored in the secret, with the ids that Apple's developer portal shows beside it.
 //!
-//! Read by the client once per [`crate::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
+//! The secret is `{"key": PKCS#8 PEM, "key_id", "team_id", "environment": "sandbox" | "production", "apps": [bundle ids,
+//! the first is the default], "base_url"?}`. Read by the client once per [`crate::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
 
 use crate::members::{KeyFault, Members, members, optional, pkcs8, required, url};
 use aws_lc_rs::{
