@@ -171,7 +171,16 @@ async fn a_table_that_does_not_answer_is_503_with_retry_after_and_never_a_guess(
         assert_eq!(answer.header("retry-after"), "1");
         assert!(!answer.text.contains("127.0.0.1"), "an inner message leaked: {}", answer.text);
     }
-    // healthz asks nobody, and CORS is on here for one origin.
+    // A refused send touches nothing: with a table that never answers it is refused all the same.
+    let send = ROUTES.iter().find(|row| row.route == Route::Send).unwrap();
+    let needs_table = [Code::Unavailable, Code::IdempotencyKeyReused, Code::Unauthorized, Code::Forbidden];
+    for code in send.codes.iter().filter(|code| !needs_table.contains(code)) {
+        let Refused(method, path, headers, body) = refused(&app, Route::Send, *code).unwrap();
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let answer = app.http.send(&method, &format!("{url}{path}"), &headers, body).await;
+        answer.problem(code.row().status.as_u16(), code.word());
+    }
+    // healthz asks nobody, and CORS is on here for one origin, on the routes that exist.
     app.http.send(&Method::GET, &format!("{url}/healthz"), &[], "").await.expect(200);
     let preflight = [("origin", "http://page.example"), ("access-control-request-method", "POST")];
     let answer = app.http.send(&Method::OPTIONS, &format!("{url}/v1/messages"), &preflight, "").await.expect(200);
@@ -179,7 +188,47 @@ async fn a_table_that_does_not_answer_is_503_with_retry_after_and_never_a_guess(
     let other = [("origin", "http://other.example"), ("access-control-request-method", "POST")];
     let answer = app.http.send(&Method::OPTIONS, &format!("{url}/v1/messages"), &other, "").await;
     assert_eq!(answer.header("access-control-allow-origin"), "");
+    app.http.send(&Method::OPTIONS, &format!("{url}/nope"), &preflight, "").await.problem(404, "not_found");
     server.abort();
+    app.stop().await;
+}
+
+/// One request with every fault there is, mended step by step: the refusals come in the order of the contract.
+#[tokio::test]
+async fn a_request_is_refused_for_the_first_of_its_faults() {
+    let app = TestApp::start().await;
+    let api = app.system.ready().api.clone();
+    let key = |name: &str| format!("Bearer {}", app.api_key(name));
+    let (none, readonly, acme) = (String::new(), key("acme_readonly"), key("acme"));
+    let broken = "{".to_owned() + &" ".repeat(300_000);
+    let steps: Vec<(Method, &str, &str, &str, String, u16, &str)> = vec![
+        (Method::PUT, "/nope", &none, "text/plain", broken.clone(), 404, "not_found"),
+        (Method::PUT, "/v1/messages", &none, "text/plain", broken.clone(), 405, "method_not_allowed"),
+        (Method::POST, "/v1/messages", &none, "text/plain", broken.clone(), 401, "unauthorized"),
+        (Method::POST, "/v1/messages", &readonly, "text/plain", broken.clone(), 403, "forbidden"),
+        (Method::POST, "/v1/messages", &acme, "text/plain", broken.clone(), 415, "unsupported_media_type"),
+        (Method::POST, "/v1/messages", &acme, "application/json", broken, 413, "body_too_large"),
+    ];
+    let send = |body: &str| (Method::POST, "/v1/messages", acme.as_str(), "application/json", body.to_owned());
+    let bodies = [
+        (r#"{"ttl":1,"ttl":1,"to":[]"#, 400, "duplicate_member"),
+        (r#"{"ttl":1e400,"to":[]"#, 400, "number_not_exact"),
+        (r#"{"ttl":1,"to":[]"#, 400, "invalid_json"),
+        (r#"{"ttl":1,"to":[]}"#, 400, "unknown_member"),
+        (r#"{"idempotency_key":"","to":[]}"#, 400, "idempotency_key_invalid"),
+        (r#"{"idempotency_key":"order","to":[]}"#, 400, "validation_failed"),
+    ];
+    let bodies = bodies.into_iter().map(|(body, status, code)| {
+        let (method, path, key, kind, body) = send(body);
+        (method, path, key, kind, body, status, code)
+    });
+    for (method, path, key, kind, body, status, code) in steps.into_iter().chain(bodies) {
+        let headers = [("authorization", key), ("content-type", kind)];
+        let headers: Vec<(&str, &str)> = headers.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        app.http.send(&method, &format!("{api}{path}"), &headers, body).await.problem(status, code);
+    }
+    app.queued(&push("order", "device-0000001")).await;
+    app.send(&push("order", "device-0000002"), 422).await.problem(422, "idempotency_key_reused");
     app.stop().await;
 }
 

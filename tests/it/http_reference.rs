@@ -78,14 +78,23 @@ async fn every_example_of_the_reference_is_answered_as_it_says() {
 #[test]
 fn the_reference_lists_every_rule_code_and_route_as_the_code_has_them() {
     let rules: Vec<String> =
-        RULES.iter().map(|rule| format!("| `{}` | {} | {} |", rule.pointer, rule.says, rule.source)).collect();
+        RULES.iter().map(|rule| format!("| `{}` | {} | {} |", rule.pointer, rule.text(), rule.source)).collect();
     let codes: Vec<String> = CODES
         .iter()
         .map(|row| format!("| {} | `{}` | {} | {} |", row.status.as_u16(), row.word, row.means, row.advice))
         .collect();
-    for (table, rows) in
-        [("| member | rule | source |", &rules), ("| status | code | what happened | what to do |", &codes)]
-    {
+    let routes: Vec<String> = ROUTES
+        .iter()
+        .map(|row| {
+            let scope = row.scope.map_or("none".to_owned(), |scope| format!("`{}`", scope.as_str()));
+            format!("| `{} {}` | {} | {scope} |", row.method.to_uppercase(), row.path, row.summary)
+        })
+        .collect();
+    for (table, rows) in [
+        ("| member | rule | source |", &rules),
+        ("| status | code | what happened | what to do |", &codes),
+        ("| route | what it does | scope |", &routes),
+    ] {
         let written: Vec<&str> = REFERENCE
             .split_once(table)
             .unwrap_or_else(|| panic!("docs/HTTP.md has no table {table}"))
@@ -95,9 +104,5 @@ fn the_reference_lists_every_rule_code_and_route_as_the_code_has_them() {
             .take_while(|line| line.starts_with('|'))
             .collect();
         assert_eq!(&written, rows, "docs/HTTP.md, table {table}: write the rows as the code has them");
-    }
-    for row in ROUTES {
-        let path = row.path.split('{').next().unwrap();
-        assert!(REFERENCE.contains(path), "docs/HTTP.md does not name {}: describe the route there", row.path);
     }
 }

@@ -84,6 +84,16 @@ async fn a_body_arrives_by_length_in_chunks_or_after_100_continue() {
 }
 
 #[tokio::test]
+async fn a_body_that_does_not_arrive_whole_is_not_too_large() {
+    let app = TestApp::start().await;
+    let chunked = format!("{JSON}Transfer-Encoding: chunked\r\n");
+    for chunks in ["zz\r\n", "5\r\nabcdeXX\r\n"] {
+        raw(&app, &request(&app, "POST /v1/messages", &chunked, chunks)).await.problem(400, "invalid_json");
+    }
+    app.stop().await;
+}
+
+#[tokio::test]
 async fn types_encodings_and_sizes_are_refused_before_the_body_is_read() {
     let app = TestApp::start().await;
     let body = send("never");
@@ -95,6 +105,7 @@ async fn types_encodings_and_sizes_are_refused_before_the_body_is_read() {
         "Content-Type: text/plain\r\n",
         "Content-Type: application/json; charset=latin1\r\n",
         "Content-Type: application/problem+json\r\n",
+        "Content-Type: application/json\r\nContent-Type: text/plain\r\n",
         "Content-Type: application/json\r\nContent-Encoding: gzip\r\n",
         "Content-Type: application/json\r\nContent-Encoding: identity\r\n",
     ] {
@@ -155,7 +166,7 @@ async fn head_is_get_without_a_body_and_a_body_on_get_is_ignored() {
     // Spelled in percents, repeated, beside parameters that mean nothing.
     let line = "GET /v1/messages?x=1&idempotency%5Fkey=s%65en&idempotency_key=other&y";
     assert_eq!(raw(&app, &request(&app, line, "", "")).await.status, 200);
-    for wrong in ["", "%FF", "%00", "%20%20"] {
+    for wrong in ["", "%FF", "%00", "%20%20", "%zz", "%"] {
         let line = format!("GET /v1/messages?idempotency_key={wrong}");
         raw(&app, &request(&app, &line, "", "")).await.problem(400, "idempotency_key_invalid");
     }

@@ -3,18 +3,13 @@
 //! Keys are looked up by their SHA-256, so the table never holds one. Answers, also "no such key", are cached for
 //! `Timing::key_cache`, so a revoked key stops within that time and a flood of wrong keys costs few reads.
 
-use crate::{Code, Problem};
+use crate::{Code, Problem, cache::KeyCache};
 use axum::http::{HeaderMap, header};
 use platform::{Clock, same_secret};
 use sha2::{Digest, Sha256};
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
-use store::{ApiKey, Store};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use store::Store;
 
-/// API keys cached at once. At some 300 bytes each the cache stays below 3 MB.
-const CACHED_KEYS_MAX: usize = 10_000;
 /// Longest API key that is looked at, in bytes; a longer one cannot be ours.
 const KEY_LEN_MAX: usize = 256;
 
@@ -47,19 +42,13 @@ pub struct Caller {
     pub actor: String,
 }
 
-#[derive(Debug)]
-struct Cached {
-    until_ms: u64,
-    key: Option<ApiKey>,
-}
-
 /// Authenticates callers. One per process.
 #[derive(Clone, Debug)]
 pub struct Auth {
     store: Store,
     clock: Clock,
     cache_ms: u64,
-    cache: Arc<Mutex<HashMap<[u8; 32], Cached>>>,
+    cache: Arc<Mutex<KeyCache>>,
 }
 
 impl Auth {
@@ -69,6 +58,10 @@ impl Auth {
         Self { store, clock, cache_ms, cache: Arc::default() }
     }
 
+    fn cache(&self) -> MutexGuard<'_, KeyCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The caller of a request, if its key is valid and has the scope.
     ///
     /// # Errors
@@ -76,16 +69,18 @@ impl Auth {
     pub async fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Problem> {
         let key = bearer(headers).ok_or_else(unauthorized)?;
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        let found = match self.cached(&hash) {
+        let remembered = self.cache().get(&hash, self.clock.now_ms());
+        let found = match remembered {
             Some(found) => found,
             None => {
                 let found = self.store.api_key(&hash).await.map_err(|error| {
                     tracing::error!(error = %error, "an API key could not be looked up");
                     Problem::unavailable()
                 })?;
-                // The look-up is by hash, so its time tells nothing of the key; the verdict is constant-time as well.
+                // The look-up is by hash, so its time tells nothing of the key. What came back is held to the hash once
+                // more, in constant time: whatever a table answers, only the key's own item lets anybody in.
                 let found = found.filter(|(_, stored)| same_secret(stored, &hash)).map(|(key, _)| key);
-                self.remember(hash, found.clone());
+                self.cache().put(hash, found.clone(), self.clock.now_ms(), self.cache_ms);
                 found
             }
         };
@@ -95,25 +90,6 @@ impl Auth {
         } else {
             Err(Problem::new(Code::Forbidden, format!("This API key lacks the scope {}.", scope.as_str())))
         }
-    }
-
-    fn cached(&self, hash: &[u8; 32]) -> Option<Option<ApiKey>> {
-        let now = self.clock.now_ms();
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.get(hash).filter(|cached| cached.until_ms > now).map(|cached| cached.key.clone())
-    }
-
-    fn remember(&self, hash: [u8; 32], key: Option<ApiKey>) {
-        let now = self.clock.now_ms();
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if cache.len() >= CACHED_KEYS_MAX {
-            cache.retain(|_, cached| cached.until_ms > now);
-        }
-        if cache.len() >= CACHED_KEYS_MAX {
-            // Only a flood of different keys fills it; starting again costs reads, never a wrong answer.
-            cache.clear();
-        }
-        cache.insert(hash, Cached { until_ms: now + self.cache_ms, key });
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod auth;
 mod body;
+mod cache;
 mod code;
 mod problem;
 pub mod strict;

@@ -8,7 +8,7 @@ use sendonce_http::{
 };
 
 /// Longest key, in bytes after decoding (article; design section 3).
-const KEY_LEN_MAX: usize = 128;
+pub(crate) const KEY_LEN_MAX: usize = 128;
 /// The header of draft-ietf-httpapi-idempotency-key-header.
 pub(crate) const HEADER: &str = "idempotency-key";
 /// The body's member.
@@ -48,7 +48,7 @@ pub(crate) fn idempotency_key(headers: &HeaderMap, body: &Object<'_>) -> Result<
 /// # Errors
 /// 400 idempotency_key_invalid.
 pub(crate) fn from_query(key: Result<String, NotUtf8>) -> Result<String, Problem> {
-    let key = key.map_err(|NotUtf8| invalid("it is not UTF-8", false))?;
+    let key = key.map_err(|NotUtf8| invalid("it is not percent-encoded UTF-8", false))?;
     check(&key).map_err(|rule| invalid(rule, false))?;
     Ok(key)
 }

@@ -19,7 +19,7 @@ mod view;
 pub use accept::Accepting;
 pub use request::read_send;
 pub use routes::router;
-pub use settings::Settings;
+pub use settings::{Settings, parse_origin};
 
 use axum::http::HeaderValue;
 use platform::{Boundary, Clock, Random};

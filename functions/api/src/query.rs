@@ -10,12 +10,16 @@ pub(crate) fn first(query: Option<&str>, name: &str) -> Option<Result<String, No
     })
 }
 
-/// A value that is not UTF-8.
+/// A value that is not percent-encoded UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotUtf8;
 
 /// `+` is a space, as HTML forms write it (WHATWG URL, application/x-www-form-urlencoded); then percent-decoding.
 fn decode(text: &str) -> Result<String, NotUtf8> {
+    let escapes = text.split('%').skip(1);
+    if !escapes.into_iter().all(|rest| rest.get(..2).is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))) {
+        return Err(NotUtf8);
+    }
     let spaced = text.replace('+', " ");
     percent_decode_str(&spaced).decode_utf8().map(Into::into).map_err(|_| NotUtf8)
 }
@@ -32,6 +36,8 @@ mod tests {
         assert_eq!([k("k"), k("k=")], [Some(Ok(String::new())), Some(Ok(String::new()))]);
         assert_eq!([k(""), k("K=1"), first(None, "k")], [None, None, None]);
         assert_eq!(k("k=%FF"), Some(Err(NotUtf8)));
-        assert_eq!(k("k=%zz"), Some(Ok("%zz".into())));
+        for broken in ["k=%zz", "k=%", "k=a%2"] {
+            assert_eq!(k(broken), Some(Err(NotUtf8)), "{broken}");
+        }
     }
 }

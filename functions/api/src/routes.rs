@@ -17,7 +17,7 @@ use axum::{
     extract::{Path, RawQuery, State, rejection::PathRejection},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, get, options, post},
 };
 use protocol::{
     ids::{KeyHash, MessageId, Operation},
@@ -25,7 +25,7 @@ use protocol::{
 };
 use sendonce_http::{Caller, Code, Fault, Problem, method_not_allowed, not_found, read_body};
 use serde_json::json;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 use tower_http::cors::CorsLayer;
 
 /// Says that an answer repeats an earlier one.
@@ -39,8 +39,14 @@ pub fn router(api: Arc<Api>) -> Router {
     for row in &ROUTES {
         router = router.route(row.path, handler(row.route));
     }
-    let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
-    if api.cors.is_empty() { router.with_state(api) } else { router.layer(cors(&api.cors)).with_state(api) }
+    // On the routes only: a path that is not ours is 404 for a preflight too. The layer answers preflights itself; the
+    // route is there for it to stand before.
+    if !api.cors.is_empty() {
+        let paths: BTreeSet<&str> = ROUTES.iter().map(|row| row.path).collect();
+        router = paths.into_iter().fold(router, |router, path| router.route(path, options(method_not_allowed)));
+        router = router.route_layer(cors(&api.cors));
+    }
+    router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(api)
 }
 
 fn handler(route: Route) -> MethodRouter<Arc<Api>> {

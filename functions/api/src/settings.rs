@@ -40,14 +40,16 @@ impl Settings {
 
 /// The origins of a list; `None` if one is no origin.
 fn cors(text: &str) -> Option<Vec<HeaderValue>> {
-    let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
-    origins
-        .map(|origin| {
-            let web = origin.starts_with("https://") || origin.starts_with("http://");
-            let path = origin.splitn(4, '/').nth(3).is_some();
-            (web && !path).then(|| HeaderValue::from_str(origin).ok()).flatten()
-        })
-        .collect()
+    text.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(parse_origin).collect()
+}
+
+/// An origin as a browser sends it: scheme, host, port, nothing after it, no wildcard (RFC 6454 section 7).
+#[must_use]
+pub fn parse_origin(text: &str) -> Option<HeaderValue> {
+    let url = url::Url::parse(text).ok()?;
+    let web = matches!(url.scheme(), "http" | "https");
+    let exact = !text.contains('*') && url.origin().ascii_serialization() == text;
+    (web && exact).then(|| HeaderValue::from_str(text).ok()).flatten()
 }
 
 #[cfg(test)]
@@ -58,7 +60,15 @@ mod tests {
     fn origins_are_a_list_without_paths() {
         assert_eq!(cors("").unwrap().len(), 0);
         assert_eq!(cors("https://a.example, http://127.0.0.1:5173").unwrap().len(), 2);
-        for wrong in ["*", "a.example", "https://a.example/", "https://a.example,x"] {
+        for wrong in [
+            "*",
+            "a.example",
+            "https://a.example/",
+            "https://a.example,x",
+            "https://*.example",
+            "https://A.example",
+            "https://a.example:443",
+        ] {
             assert_eq!(cors(wrong), None, "{wrong}");
         }
     }

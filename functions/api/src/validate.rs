@@ -5,10 +5,9 @@
 
 use crate::{
     key,
-    rules::{self, COLLAPSE_KEY_MAX, FCM_TOKEN_MAX, IMAGE_MAX, IOS_TOKEN_MAX, Rule, TTL_DEFAULT, TTL_MAX},
+    rules::{self, Rule, TTL_DEFAULT},
 };
 use protocol::{
-    DEVICES_PER_MESSAGE,
     content::{Content, Device, Notification, Platform, Policy, Priority, SendRequest, Token},
     ids::ID_LEN,
 };
@@ -26,6 +25,10 @@ pub(crate) const MEMBERS: [&str; 8] =
 pub(crate) const NOTIFICATION_MEMBERS: [&str; 3] = ["title", "body", "image"];
 /// What a device may hold.
 pub(crate) const DEVICE_MEMBERS: [&str; 2] = ["platform", "token"];
+
+/// Faults reported at most. Two for each of 500 devices fit, and the answer stays far below the 6 MB that a Lambda
+/// function may answer (AWS Lambda quotas, invocation payload).
+const FAULTS_MAX: usize = 1_024;
 
 /// Refuses the first member, in the order of the text, that has no meaning.
 ///
@@ -74,7 +77,7 @@ pub(crate) fn send_request(body: &Object<'_>) -> Result<SendRequest, Problem> {
     let notification = notification(body.get("notification"), &mut faults);
     let data = data(body.get("data"), &mut faults);
     let collapse_key = optional(body.get("collapse_key"), &rules::COLLAPSE_KEY, &mut faults, |value| {
-        value.as_str().filter(|key| !key.is_empty() && key.len() <= COLLAPSE_KEY_MAX).map(str::to_owned)
+        value.as_str().filter(|key| rules::COLLAPSE_KEY.allows(key.len())).map(str::to_owned)
     });
     let ttl_seconds = optional(body.get("ttl_seconds"), &rules::TTL, &mut faults, seconds).unwrap_or(TTL_DEFAULT);
     let priority = optional(body.get("priority"), &rules::PRIORITY, &mut faults, |value| {
@@ -92,11 +95,21 @@ pub(crate) fn send_request(body: &Object<'_>) -> Result<SendRequest, Problem> {
         faults.push(rules::SOMETHING.broken_here());
     }
     if !faults.is_empty() {
-        return Err(Problem::validation_failed(faults));
+        return Err(refuse(faults));
     }
     let content = Content { notification, data, collapse_key, priority: priority.unwrap_or_default() };
     fits(&to, &content)?;
     Ok(SendRequest { to, content, ttl_seconds, policy: policy.unwrap_or_default() })
+}
+
+/// All faults together, up to a bound: what a hostile body repeats is not worth an answer of megabytes.
+fn refuse(mut faults: Vec<Fault>) -> Problem {
+    if faults.len() > FAULTS_MAX {
+        let more = faults.len() - FAULTS_MAX;
+        faults.truncate(FAULTS_MAX);
+        faults.push(Fault::at("", format!("And {more} more.")));
+    }
+    Problem::validation_failed(faults)
 }
 
 /// An optional member: absent, read, or a broken rule.
@@ -115,7 +128,10 @@ fn optional<T>(
 
 fn seconds(value: &Json<'_>) -> Option<u32> {
     match value {
-        Json::Number(number) => number.as_integer().and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= TTL_MAX),
+        Json::Number(number) => {
+            let seconds = number.as_integer().and_then(|n| usize::try_from(n).ok());
+            seconds.filter(|n| rules::TTL.allows(*n)).and_then(|n| u32::try_from(n).ok())
+        }
         _ => None,
     }
 }
@@ -146,7 +162,7 @@ fn fits(to: &[Device], content: &Content) -> Result<(), Problem> {
 /// 1 to 500 entries, counted before duplicates are removed; the first of each stays, in order.
 fn devices(value: Option<&Json<'_>>, faults: &mut Vec<Fault>) -> Vec<Device> {
     let entries = match value {
-        Some(Json::Array(entries)) if (1..=DEVICES_PER_MESSAGE).contains(&entries.len()) => entries,
+        Some(Json::Array(entries)) if rules::TO.allows(entries.len()) => entries,
         _ => {
             faults.push(rules::TO.broken_here());
             return Vec::new();
@@ -178,11 +194,11 @@ fn device(entry: &Json<'_>, index: usize, faults: &mut Vec<Fault>) -> Option<Dev
     let (token, rule, holds) = match platform {
         Platform::Ios => {
             let hexadecimal = token.bytes().all(|b| b.is_ascii_hexdigit());
-            let holds = hexadecimal && token.len() % 2 == 0 && token.len() <= IOS_TOKEN_MAX;
+            let holds = hexadecimal && token.len() % 2 == 0 && rules::TOKEN_IOS.allows(token.len());
             (token.to_ascii_lowercase(), &rules::TOKEN_IOS, holds)
         }
         Platform::Android | Platform::Web => {
-            let holds = token.len() <= FCM_TOKEN_MAX && token.bytes().all(|b| (b'!'..=b'~').contains(&b));
+            let holds = rules::TOKEN_FCM.allows(token.len()) && token.bytes().all(|b| (b'!'..=b'~').contains(&b));
             (token.to_owned(), &rules::TOKEN_FCM, holds)
         }
     };
@@ -210,14 +226,14 @@ fn notification(value: Option<&Json<'_>>, faults: &mut Vec<Fault>) -> Option<Not
     let title = text("title", &rules::TITLE);
     let body = text("body", &rules::BODY);
     let image = optional(object.get("image"), &rules::IMAGE, faults, |value| {
-        value.as_str().filter(|url| url.len() <= IMAGE_MAX && is_https(url)).map(str::to_owned)
+        value.as_str().filter(|url| rules::IMAGE.allows(url.len()) && is_https(url)).map(str::to_owned)
     });
     Some(Notification { title, body, image })
 }
 
+/// By the URL standard that browsers and phones follow (WHATWG URL).
 fn is_https(url: &str) -> bool {
-    let scheme = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
-    scheme && url.parse::<axum::http::Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()))
+    url::Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.has_host())
 }
 
 /// Names in `data` that FCM keeps for itself, and ours.
@@ -234,10 +250,8 @@ fn data(value: Option<&Json<'_>>, faults: &mut Vec<Fault>) -> BTreeMap<String, S
         Some(Json::Object(object)) => {
             for (name, value) in object.iter() {
                 let at = || format!("/data/{}", escape(name));
-                if reserved(name) {
-                    faults.push(rules::DATA_NAME.broken(at()));
-                }
                 match value {
+                    _ if reserved(name) => faults.push(rules::DATA_NAME.broken(at())),
                     Json::String(text) => {
                         data.insert(name.to_owned(), text.to_string());
                     }

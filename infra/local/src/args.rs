@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// An origin whose pages may call the API from a browser, for example http://127.0.0.1:5173. May be repeated.
-    #[arg(long)]
+    #[arg(long, value_parser = origin)]
     pub cors_origin: Vec<HeaderValue>,
     /// Durations: short keeps waits to seconds, production is what is deployed.
     #[arg(long, default_value = "short", value_parser = timing)]
@@ -38,4 +38,9 @@ pub struct Args {
 
 fn timing(name: &str) -> Result<Timing, String> {
     Timing::named(name).ok_or_else(|| "give short or production".to_owned())
+}
+
+fn origin(text: &str) -> Result<HeaderValue, String> {
+    api::parse_origin(text)
+        .ok_or_else(|| "give an origin as a browser sends it, without a path or a wildcard".to_owned())
 }

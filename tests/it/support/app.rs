@@ -2,6 +2,7 @@
 
 use super::{DEAD, DEADLINE, DELIVERIES, HttpClient, Queues, eventually, http::Answer, push};
 use ::http::Method;
+use api::contract::ROUTES;
 use bytes::Bytes;
 use local::{Options, System};
 use protocol::timing::Timing;
@@ -91,7 +92,9 @@ impl TestApp {
         let authorization = format!("Bearer {}", self.api_key(key));
         let mut all = vec![("authorization", authorization.as_str())];
         all.extend(headers);
-        self.http.send(method, &format!("{}{path}", self.system.ready().api), &all, body).await
+        let answer = self.http.send(method, &format!("{}{path}", self.system.ready().api), &all, body).await;
+        promised(method, path, &answer);
+        answer
     }
 
     /// POST /v1/messages with this text.
@@ -196,5 +199,28 @@ impl TestApp {
         self.advance(3);
         self.called(&name, 1).await;
         self.queues_empty().await;
+    }
+}
+
+/// A route refuses with no code that its row of the contract does not promise.
+#[track_caller]
+fn promised(method: &Method, path: &str, answer: &Answer) {
+    let Some(code) = answer.body["code"].as_str().filter(|_| answer.header("content-type").contains("problem")) else {
+        return;
+    };
+    let plain = path.split('?').next().unwrap();
+    let row = ROUTES.iter().find(|row| {
+        let start = row.path.split('{').next().unwrap();
+        let matches =
+            if start == row.path { plain == start } else { plain.len() > start.len() && plain.starts_with(start) };
+        matches && row.method.eq_ignore_ascii_case(method.as_str())
+    });
+    if let Some(row) = row {
+        let promised = row.codes.iter().any(|promised| promised.word() == code);
+        assert!(
+            promised,
+            "{} refused with {code}, which its row in functions/api/src/contract.rs does not promise",
+            row.id
+        );
     }
 }

@@ -23,7 +23,9 @@ fn files() -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root.clone()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
+        // A folder may be some other program's temporary one, and gone by now.
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {

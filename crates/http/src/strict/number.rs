@@ -22,6 +22,11 @@ impl<'a> Number<'a> {
         Self { text }
     }
 
+    #[cfg(test)]
+    pub(crate) fn text(self) -> &'a str {
+        self.text
+    }
+
     /// Whether it is exact: an integer, however it is written, within ±(2^53−1), or a fraction that does not overflow
     /// a double.
     pub(crate) fn is_exact(self) -> bool {

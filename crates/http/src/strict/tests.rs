@@ -171,7 +171,7 @@ fn same(ours: &Json<'_>, theirs: &serde_json::Value) -> bool {
         (Json::Bool(a), serde_json::Value::Bool(b)) => a == b,
         (Json::Number(a), serde_json::Value::Number(b)) => match (a.as_integer(), b.as_f64()) {
             (Some(a), Some(b)) => a as f64 == b,
-            (None, Some(_)) => true,
+            (None, Some(b)) => a.text().parse::<f64>() == Ok(b),
             _ => false,
         },
         (Json::String(a), serde_json::Value::String(b)) => a == b,

@@ -49,11 +49,16 @@ pub(crate) fn sends() -> Value {
 /// What an error looks like.
 pub(crate) fn problem(code: Code) -> Value {
     let row = code.row();
-    json!({
+    let mut problem = json!({
         "type": "about:blank",
         "title": row.status.canonical_reason(),
         "status": row.status.as_u16(),
         "detail": row.means,
         "code": row.word,
-    })
+    });
+    // Every 400 about the body says where.
+    if row.status.as_u16() == 400 {
+        problem["errors"] = json!([{"pointer": "/idempotency_key", "detail": row.means}]);
+    }
+    problem
 }

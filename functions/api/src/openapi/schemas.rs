@@ -1,13 +1,11 @@
 //! The schemas of bodies. Limits are the rules' constants.
 
 use crate::{
-    rules::{COLLAPSE_KEY_MAX, FCM_TOKEN_MAX, IMAGE_MAX, IOS_TOKEN_MAX, TTL_DEFAULT, TTL_MAX},
+    key::KEY_LEN_MAX,
+    rules::{self, Rule, TTL_DEFAULT},
     validate::{DEVICE_MEMBERS, MEMBERS, NOTIFICATION_MEMBERS},
 };
-use protocol::{
-    DEVICES_PER_MESSAGE,
-    status::{DEVICE_WORDS, MESSAGE_WORDS},
-};
+use protocol::status::{DEVICE_WORDS, MESSAGE_WORDS};
 use serde_json::{Map, Value, json};
 
 /// A reference to a schema.
@@ -61,16 +59,24 @@ pub(crate) fn all() -> Value {
 }
 
 fn device() -> Value {
-    object(
-        &DEVICE_MEMBERS,
-        &DEVICE_MEMBERS,
-        json!({
-            "platform": words(&["ios", "android", "web"]),
-            "token": {"type": "string", "minLength": 1, "maxLength": FCM_TOKEN_MAX, "description": format!(
-                "ios: hexadecimal, of even length, at most {IOS_TOKEN_MAX} digits, in either case. android, web: an FCM \
-                 token, printable ASCII without spaces.")},
-        }),
-    )
+    let ios = json!({"type": "string", "pattern": "^([0-9A-Fa-f]{2})+$", "maxLength": most(&rules::TOKEN_IOS)});
+    let fcm = json!({"type": "string", "pattern": "^[!-~]+$", "maxLength": most(&rules::TOKEN_FCM)});
+    let of = |platforms: &[&str], token: Value| {
+        object(&DEVICE_MEMBERS, &DEVICE_MEMBERS, json!({"platform": words(platforms), "token": token}))
+    };
+    json!({"oneOf": [of(&["ios"], ios), of(&["android", "web"], fcm)], "description": rules::TOKEN_FCM.text()})
+}
+
+/// The upper limit of a rule.
+fn most(rule: &Rule) -> usize {
+    rule.limit.map_or(usize::MAX, |(_, max)| max)
+}
+
+/// An idempotency key.
+pub(crate) fn key() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": KEY_LEN_MAX, "description":
+        "Names the event, not the attempt: 1 to 128 bytes of UTF-8, no control characters, not only white space. \
+         Compared byte by byte."})
 }
 
 fn notification() -> Value {
@@ -80,7 +86,7 @@ fn notification() -> Value {
         json!({
             "title": {"type": "string", "minLength": 1},
             "body": {"type": "string", "minLength": 1},
-            "image": nullable(json!({"type": "string", "maxLength": IMAGE_MAX, "pattern": "^[Hh][Tt][Tt][Pp][Ss]://"}),
+            "image": nullable(json!({"type": "string", "maxLength": most(&rules::IMAGE), "pattern": "^[Hh][Tt][Tt][Pp][Ss]://."}),
                 "An https URL."),
         }),
     )
@@ -91,10 +97,8 @@ fn send() -> Value {
         &MEMBERS,
         &["to"],
         json!({
-            "idempotency_key": nullable(json!({"type": "string", "minLength": 1}),
-                "Names the event, not the attempt: 1 to 128 bytes of UTF-8. Compared byte by byte. Here or in the \
-                 Idempotency-Key header."),
-            "to": {"type": "array", "minItems": 1, "maxItems": DEVICES_PER_MESSAGE, "items": reference("Device"),
+            "idempotency_key": nullable(key(), "Here or in the Idempotency-Key header: names the event, 1 to 128 bytes."),
+            "to": {"type": "array", "minItems": 1, "maxItems": most(&rules::TO), "items": reference("Device"),
                 "description": "Duplicates are removed; the order is kept."},
             "notification": {"oneOf": [reference("Notification"), {"type": "null"}],
                 "description": "What a person sees. Absent in a silent push, which needs data and goes out with normal \
@@ -102,10 +106,9 @@ fn send() -> Value {
             "data": nullable(json!({"type": "object", "additionalProperties": {"type": "string"}}),
                 "For the app. Some names are reserved: message_id, aps, from, message_type, google…, gcm…. The app finds \
                  the message id under message_id."),
-            "collapse_key": nullable(json!({"type": "string", "minLength": 1}), &format!(
-                "A later message with the same key replaces this one: 1 to {COLLAPSE_KEY_MAX} bytes. Default: the \
-                 message id.")),
-            "ttl_seconds": nullable(json!({"type": "integer", "minimum": 0, "maximum": TTL_MAX, "default": TTL_DEFAULT}),
+            "collapse_key": nullable(json!({"type": "string", "minLength": 1, "maxLength": most(&rules::COLLAPSE_KEY)}),
+                "A later message with the same key replaces this one; bytes count. Default: the message id."),
+            "ttl_seconds": nullable(json!({"type": "integer", "minimum": 0, "maximum": most(&rules::TTL), "default": TTL_DEFAULT}),
                 "How long it is worth delivering."),
             "priority": nullable(json!({"type": "string", "enum": ["high", "normal", null], "default": "high"}),
                 "How urgent the provider is told it is."),

@@ -68,9 +68,9 @@ fn broken() -> Vec<(Rule, String, &'static str)> {
 fn every_rule_is_broken_alone_and_named_at_its_place() {
     for (rule, body, pointer) in broken() {
         let short: String = body.chars().take(120).collect();
-        assert_eq!(faults(&body), [(pointer.to_owned(), rule.says.to_owned())], "{short}");
+        assert_eq!(faults(&body), [(pointer.to_owned(), rule.text())], "{short}");
     }
-    for rule in RULES {
+    for rule in RULES.iter().copied() {
         assert!(broken().iter().any(|(broken, ..)| *broken == rule), "no body breaks {rule:?}: add one above");
     }
 }
@@ -86,7 +86,6 @@ fn all_faults_are_reported_together() {
         "/to/1/token",
         "/notification/title",
         "/notification/body",
-        "/data/from",
         "/data/from",
         "/ttl_seconds",
         "/priority",
@@ -157,4 +156,22 @@ fn only_the_platforms_of_the_request_are_measured() {
     assert!(send_request(&read(with("android", "t").as_bytes()).unwrap()).is_ok());
     let refused = send_request(&read(with("ios", "00ff").as_bytes()).unwrap()).unwrap_err();
     assert_eq!(refused.code(), "payload_too_large_for_provider");
+}
+
+#[test]
+fn a_hostile_body_gets_a_bounded_answer() {
+    let members: Vec<String> = (0..30_000).map(|n| format!(r#""{n}":0"#)).collect();
+    let found = faults(&format!(r#"{{{TO},"data":{{{}}}}}"#, members.join(",")));
+    assert_eq!(found.len(), FAULTS_MAX + 1);
+    assert_eq!(found.last().unwrap().1, format!("And {} more.", 30_000 - FAULTS_MAX));
+}
+
+#[test]
+fn an_image_is_an_https_url_by_the_url_standard() {
+    for yes in ["https://e.x/a", "HTTPS://é.example/é.png", "https://e.x:8443/?q"] {
+        assert!(is_https(yes), "{yes}");
+    }
+    for no in ["", "http://e.x/", "https://", "https:///", "//e.x/", "https://e.x:99999/", "data:,x", "https://e x/"] {
+        assert!(!is_https(no), "{no}");
+    }
 }
