@@ -89,9 +89,6 @@ fn refused(app: &TestApp, route: Route, code: Code) -> Option<Refused> {
             Some(Refused(method, path, headers, body))
         }
         (Route::Send, Code::ValidationFailed) => post(r#"{"idempotency_key":"k"}"#),
-        (Route::Send, Code::PlatformNotConfigured) => {
-            post(r#"{"idempotency_key":"k","to":[{"platform":"ios","token":"ab"}],"data":{"a":"b"}}"#)
-        }
         (Route::Send, Code::PayloadTooLargeForProvider) => {
             let mut body = push("k", "device-0000001");
             body["data"] = json!({"a": "x".repeat(5_000)});

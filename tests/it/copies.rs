@@ -32,7 +32,7 @@ async fn a_retry_stored_twice_is_one_retry() {
     let app = TestApp::start().await;
     app.control(&json!({"copies": "twice"}));
     let devices = tokens("twice-again", 10);
-    let refusal = sandbox::Outcome::Answer { status: 429, reason: None, retry_after: Some(1) };
+    let refusal = sandbox::Outcome::Answer { status: 429, reason: None, retry_after: Some(1), timestamp: None };
     app.script_all(&devices, &refusal);
     let id = app.queued(&push_to("twice-again", &devices)).await;
     app.reaches(&id, "sent").await;

@@ -61,12 +61,18 @@ async fn one_device_too_many_is_refused_before_duplicates_are_removed() {
 async fn a_chunk_whose_devices_end_differently_is_told_device_by_device() {
     let app = TestApp::start().await;
     let devices = tokens("mixed", 25);
-    let answer =
-        |status, reason: &str| vec![Outcome::Answer { status, reason: Some(reason.to_owned()), retry_after: None }];
+    let answer = |status, reason: &str| {
+        vec![Outcome::Answer { status, reason: Some(reason.to_owned()), retry_after: None, timestamp: None }]
+    };
     let sandbox = app.system.sandbox();
     sandbox.script(&devices[3], answer(404, "UNREGISTERED")).unwrap();
     sandbox.script(&devices[7], answer(403, "SENDER_ID_MISMATCH")).unwrap();
-    sandbox.script(&devices[11], vec![Outcome::Answer { status: 429, reason: None, retry_after: Some(1) }]).unwrap();
+    sandbox
+        .script(
+            &devices[11],
+            vec![Outcome::Answer { status: 429, reason: None, retry_after: Some(1), timestamp: None }],
+        )
+        .unwrap();
     sandbox.script(&devices[24], answer(400, "INVALID_ARGUMENT")).unwrap();
     let id = app.queued(&push_to("mixed", &devices)).await;
     let message = app.reaches(&id, "partial").await;

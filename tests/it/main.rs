@@ -26,6 +26,7 @@ mod figures;
 mod first_send;
 mod garbage;
 mod http_reference;
+mod ios;
 mod key_expiry;
 mod keys;
 mod load;

@@ -44,7 +44,7 @@ fn faults() -> Vec<(Value, &'static str, Vec<&'static str>)> {
         (with("/priority", json!("HIGH")), failed, vec!["/priority"]),
         (with("/delivery", json!("exactly_once")), failed, vec!["/delivery"]),
         (with("/collapse_key", json!("")), failed, vec!["/collapse_key"]),
-        (with("/to/0", device("ios", "00ff")), "platform_not_configured", vec!["/to/0/platform"]),
+        (with("/to/0", device("ios", "00f")), failed, vec!["/to/0/token"]),
         (with("/data", json!({"a": "x".repeat(4_000)})), "payload_too_large_for_provider", vec![""]),
     ]
 }

@@ -24,8 +24,6 @@ pub enum Code {
     IdempotencyKeyInvalid,
     /// A member breaks a rule.
     ValidationFailed,
-    /// A platform cannot be served.
-    PlatformNotConfigured,
     /// A provider would refuse the payload's size.
     PayloadTooLargeForProvider,
     /// No valid API key.
@@ -68,7 +66,7 @@ const fn row(code: Code, word: &'static str, status: StatusCode, means: &'static
 const FIX: &str = "Fix the request; the same key works.";
 
 /// The table, in the order in which a request is refused.
-pub const CODES: [Row; 18] = [
+pub const CODES: [Row; 17] = [
     row(
         Code::NotFound,
         "not_found",
@@ -166,13 +164,6 @@ pub const CODES: [Row; 18] = [
         StatusCode::BAD_REQUEST,
         "Members break rules; `errors` lists all of them.",
         FIX,
-    ),
-    row(
-        Code::PlatformNotConfigured,
-        "platform_not_configured",
-        StatusCode::BAD_REQUEST,
-        "This deployment cannot send to a platform of the request.",
-        "Leave its devices out until it is configured.",
     ),
     row(
         Code::PayloadTooLargeForProvider,

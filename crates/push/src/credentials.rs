@@ -7,6 +7,7 @@ use aws_sdk_secretsmanager::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
 };
+use std::sync::Arc;
 
 /// How long parsed credentials are used before the secret is read again, by the Clock: a rotated key is in use
 /// everywhere after that.
@@ -15,7 +16,7 @@ pub(crate) const CREDENTIALS_FRESH_MS: u64 = 300_000;
 /// Settings of this crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushSettings {
-    /// The name of a secret, with `{project}` and `{provider}` ("fcm") in the places of theirs.
+    /// The name of a secret, with `{project}` and `{provider}` ("fcm", "apns") in the places of theirs.
     pub secret_name: String,
 }
 
@@ -26,6 +27,7 @@ impl Default for PushSettings {
 }
 
 /// Reads secrets. No cache of its own.
+#[derive(Clone)]
 pub(crate) struct Secrets {
     client: Client,
     settings: PushSettings,
@@ -57,6 +59,33 @@ impl Secrets {
         output.secret_string.ok_or_else(|| NotPrepared::CredentialsInvalid {
             name: name.to_owned(),
             fault: "it holds bytes, not text".to_owned(),
+        })
+    }
+}
+
+/// Parsed credentials, and how long they may be used without reading the secret again.
+pub(crate) struct Known<K> {
+    key: Arc<K>,
+    read_ms: u64,
+    text: String,
+}
+
+impl<K> Known<K> {
+    /// Credentials parsed from `text`, which was asked for at `read_ms`.
+    pub(crate) fn new(key: Arc<K>, read_ms: u64, text: String) -> Self {
+        Self { key, read_ms, text }
+    }
+
+    /// The credentials, while they may be used.
+    pub(crate) fn fresh(&self, now_ms: u64) -> Option<Arc<K>> {
+        (now_ms.saturating_sub(self.read_ms) < CREDENTIALS_FRESH_MS).then(|| Arc::clone(&self.key))
+    }
+
+    /// The same credentials for another while, if the secret still says the same.
+    pub(crate) fn renew(&mut self, text: &str, read_ms: u64) -> Option<Arc<K>> {
+        (self.text == text).then(|| {
+            self.read_ms = read_ms;
+            Arc::clone(&self.key)
         })
     }
 }

@@ -36,7 +36,8 @@ pub enum NotPrepared {
         /// The provider's words.
         detail: String,
     },
-    /// The token endpoint could not be reached or answered something else. May pass by itself.
+    /// The token endpoint could not be reached or answered something else, or the shared provider token could not be
+    /// read or replaced. May pass by itself.
     #[error("no access token: {detail}")]
     TokenUnavailable {
         /// What happened.

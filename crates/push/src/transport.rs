@@ -5,8 +5,9 @@
 //! ([`Failed::Lost`]); when in doubt, the latter.
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{
@@ -26,14 +27,14 @@ use tokio::time::{Instant, timeout_at};
 
 /// A connection unused for longer is not used again. A frozen Lambda instance wakes with dead sockets, and a request
 /// written to one has no answer that anybody could explain.
-const IDLE_MAX_MS: u64 = 60_000;
+pub(crate) const IDLE_MAX_MS: u64 = 60_000;
 /// A connection with open calls that says nothing for this long is asked whether it is alive …
-const PING_AFTER: Duration = Duration::from_secs(5);
+pub(crate) const PING_AFTER: Duration = Duration::from_secs(5);
 /// … and given up after this long: a dead HTTP/2 connection would otherwise swallow every call until TCP gives up,
 /// a quarter of an hour later (restatedev/restate pull 5252).
-const PING_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest answer that is read; a provider's answers are a few hundred bytes.
-const BODY_MAX_BYTES: usize = 65_536;
+pub(crate) const BODY_MAX_BYTES: usize = 65_536;
 
 type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
@@ -100,10 +101,7 @@ impl Transport {
                 return Err(Failed::NotSent { code: "connect_timeout", detail });
             }
         };
-        let (head, body) = response.into_parts();
-        let body = timeout_at(deadline, Limited::new(body, BODY_MAX_BYTES).collect()).await;
-        let body = body.ok().and_then(Result::ok).map(http_body_util::Collected::to_bytes);
-        Ok(Answered { status: head.status, headers: head.headers, body })
+        Ok(read(response, deadline).await)
     }
 
     /// The client in use, or a new one if the wall clock says that this one slept too long. The pool's own idle limit
@@ -119,15 +117,32 @@ impl Transport {
     }
 }
 
+/// Reads what follows a status line, until the deadline.
+pub(crate) async fn read(response: Response<Incoming>, deadline: Instant) -> Answered {
+    let (head, body) = response.into_parts();
+    let body = timeout_at(deadline, Limited::new(body, BODY_MAX_BYTES).collect()).await;
+    let body = body.ok().and_then(Result::ok).map(http_body_util::Collected::to_bytes);
+    Answered { status: head.status, headers: head.headers, body }
+}
+
 fn client() -> HttpClient {
     builder().build(connector())
 }
 
-fn connector() -> HttpsConnector<HttpConnector> {
+fn tcp() -> HttpConnector {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
-    HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1().enable_http2().wrap_connector(http)
+    http
+}
+
+fn connector() -> HttpsConnector<HttpConnector> {
+    HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1().enable_http2().wrap_connector(tcp())
+}
+
+/// Only HTTP/2 is offered in the TLS handshake; without TLS the caller speaks what it likes.
+pub(crate) fn http2_connector() -> HttpsConnector<HttpConnector> {
+    HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http2().wrap_connector(tcp())
 }
 
 fn builder() -> Builder {
@@ -152,7 +167,12 @@ fn classify(error: &Error, handed_over: bool) -> Failed {
     if error.is_connect() || !handed_over {
         return Failed::NotSent { code: "connect_failed", detail };
     }
-    let mut source = error.source();
+    sent_or_not(error.source(), detail)
+}
+
+/// What a chain of causes says of a request that had a connection.
+pub(crate) fn sent_or_not(first: Option<&(dyn StdError + 'static)>, detail: String) -> Failed {
+    let mut source = first;
     while let Some(cause) = source {
         if cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled) {
             return Failed::NotSent { code: "not_written", detail };
@@ -170,7 +190,7 @@ fn not_processed(error: &h2::Error) -> bool {
     error.is_remote() && (refused || error.is_go_away())
 }
 
-fn root_cause(error: &dyn StdError) -> String {
+pub(crate) fn root_cause(error: &dyn StdError) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -12,6 +12,7 @@ mod delivery;
 mod error;
 mod message;
 mod names;
+mod provider_token;
 mod schema;
 mod stream;
 #[cfg(test)]
@@ -23,5 +24,6 @@ pub use client::Store;
 pub use delivery::DeliveryWrite;
 pub use error::StoreError;
 pub use message::{AcceptWrite, StoredMessage};
+pub use provider_token::{ProviderToken, ProviderTokenId, ProviderTokenWrite};
 pub use schema::TABLE_TTL_ATTRIBUTE;
 pub use stream::{StreamRecord, read_stream_record};

@@ -37,10 +37,15 @@ pub(crate) const NAME: &str = "name";
 pub(crate) const SCOPES: &str = "scopes";
 pub(crate) const REVOKED: &str = "revoked_at";
 
+pub(crate) const JWT: &str = "jwt";
+pub(crate) const ISSUED: &str = "iat";
+
 /// Sort key of a message.
 pub(crate) const MESSAGE_SK: &str = "M";
 /// Sort key of an API key.
 pub(crate) const API_KEY_SK: &str = "A";
+/// Sort key of a provider token.
+pub(crate) const PROVIDER_TOKEN_SK: &str = "J";
 
 /// Partition key of everything under an idempotency key.
 pub(crate) fn key_pk(key: KeyHash) -> String {
@@ -71,4 +76,9 @@ pub(crate) fn api_key_pk(hash: &[u8; 32]) -> String {
 /// The hash of an API key's partition key.
 pub(crate) fn hash_of_api_key_pk(pk: &str) -> Option<[u8; 32]> {
     data_encoding::HEXLOWER.decode(pk.strip_prefix("A#")?.as_bytes()).ok()?.try_into().ok()
+}
+
+/// Partition key of a shared provider token.
+pub(crate) fn provider_token_pk(environment: &str, team: &str, key_id: &str) -> String {
+    format!("J#{environment}#{team}#{key_id}")
 }

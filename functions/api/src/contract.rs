@@ -82,7 +82,6 @@ pub const ROUTES: [Row; 5] = [
             Code::IdempotencyKeyConflict,
             Code::IdempotencyKeyInvalid,
             Code::ValidationFailed,
-            Code::PlatformNotConfigured,
             Code::PayloadTooLargeForProvider,
             Code::IdempotencyKeyReused,
             Code::Unavailable,

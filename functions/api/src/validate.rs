@@ -11,7 +11,7 @@ use protocol::{
     content::{Content, Device, Notification, Platform, Policy, Priority, SendRequest, Token},
     ids::ID_LEN,
 };
-use push::fcm::PAYLOAD_MAX_BYTES;
+use push::{apns, fcm};
 use sendonce_http::{
     Code, Fault, Problem,
     strict::{Json, Object, escape},
@@ -70,8 +70,7 @@ fn unknown(at: &str, name: &str, known: &[&str]) -> Problem {
 /// Makes the typed request.
 ///
 /// # Errors
-/// 400 validation_failed with every fault, or 400 platform_not_configured where a platform cannot be served yet, or
-/// 400 payload_too_large_for_provider.
+/// 400 validation_failed with every fault, or 400 payload_too_large_for_provider.
 pub(crate) fn send_request(body: &Object<'_>) -> Result<SendRequest, Problem> {
     let mut faults = Vec::new();
     let to = devices(body.get("to"), &mut faults);
@@ -98,7 +97,6 @@ pub(crate) fn send_request(body: &Object<'_>) -> Result<SendRequest, Problem> {
     if !faults.is_empty() {
         return Err(refuse(faults));
     }
-    served(&to)?;
     let content = Content { notification, data, collapse_key, priority: priority.unwrap_or_default() };
     fits(&to, &content)?;
     Ok(SendRequest { to, content, ttl_seconds, policy: policy.unwrap_or_default() })
@@ -138,29 +136,23 @@ fn seconds(value: &Json<'_>) -> Option<u32> {
     }
 }
 
-/// Which platforms this deployment can send to. iOS comes with APNs.
-fn served(to: &[Device]) -> Result<(), Problem> {
-    let faults: Vec<Fault> = to
-        .iter()
-        .enumerate()
-        .filter(|(_, device)| device.platform == Platform::Ios)
-        .map(|(index, _)| Fault::at(format!("/to/{index}/platform"), "ios is not configured: APNs is not served yet."))
-        .collect();
-    if faults.is_empty() {
-        return Ok(());
-    }
-    Err(Problem::at(Code::PlatformNotConfigured, "A platform of this request is not configured.", faults))
-}
-
-/// What would be sent is measured by the function that builds it, with an id of an id's length.
+/// What would be sent is measured by the functions that build it, with an id of an id's length.
 fn fits(to: &[Device], content: &Content) -> Result<(), Problem> {
     let id = "x".repeat(ID_LEN);
-    for platform in [Platform::Android, Platform::Web] {
-        let size = push::fcm::payload_size(platform, &id, content);
-        if size > PAYLOAD_MAX_BYTES && to.iter().any(|device| device.platform == platform) {
-            let name = platform.as_str();
-            let rule = format!("FCM takes at most {PAYLOAD_MAX_BYTES} bytes; this message has {size} for {name}.");
-            let detail = "The message is too large for the provider fcm.";
+    for platform in [Platform::Ios, Platform::Android, Platform::Web] {
+        if !to.iter().any(|device| device.platform == platform) {
+            continue;
+        }
+        let (provider, size, limit) = match platform {
+            Platform::Ios => ("apns", apns::payload_size(&id, content), apns::PAYLOAD_MAX_BYTES),
+            Platform::Android | Platform::Web => {
+                ("fcm", fcm::payload_size(platform, &id, content), fcm::PAYLOAD_MAX_BYTES)
+            }
+        };
+        if size > limit {
+            let (name, provider_name) = (platform.as_str(), provider.to_ascii_uppercase());
+            let rule = format!("{provider_name} takes at most {limit} bytes; this message has {size} for {name}.");
+            let detail = format!("The message is too large for the provider {provider}.");
             return Err(Problem::at(Code::PayloadTooLargeForProvider, detail, vec![Fault::at("", rule)]));
         }
     }

@@ -15,10 +15,11 @@ async fn main() -> Result<(), Error> {
     let aws = aws_config(AwsTimeouts::within(timing.record)).await;
     let clock = Clock::system();
     let secrets = aws_sdk_secretsmanager::Client::new(&aws);
+    let store = store::Store::new(aws_sdk_dynamodb::Client::new(&aws), settings.table);
     let function = Deliver {
-        store: store::Store::new(aws_sdk_dynamodb::Client::new(&aws), settings.table),
         deliveries: queue::Queue::new(aws_sdk_sqs::Client::new(&aws), settings.deliveries_url),
-        push: Push::new(settings.push, secrets, clock.clone(), timing),
+        push: Push::new(settings.push, secrets, store.clone(), clock.clone(), timing),
+        store,
         clock,
         random: Random::system(),
         timing,

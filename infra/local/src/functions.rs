@@ -78,7 +78,7 @@ pub(crate) async fn deploy(
     let deliver = Arc::new(deliver::Deliver {
         store: store.clone(),
         deliveries: deliveries.clone(),
-        push: Push::new(PushSettings::default(), secrets, clock.clone(), timing),
+        push: Push::new(PushSettings::default(), secrets, store.clone(), clock.clone(), timing),
         clock: clock.clone(),
         random: Random::system(),
         timing,

@@ -1,6 +1,7 @@
 //! Everything that reached a provider, in the order of arrival.
 
 use crate::ledger_file::LedgerFile;
+use http::HeaderMap;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::Value;
 use std::{
@@ -23,14 +24,14 @@ pub type Provider = &'static str;
 pub struct Entry {
     /// Counts up from 1 over all providers, and goes on when the ledger is emptied.
     pub seq: u64,
-    /// "fcm".
+    /// "apns" or "fcm".
     #[serde(deserialize_with = "provider")]
     pub provider: Provider,
     /// The device token in full; null if the request named none.
     pub token: Option<String>,
-    /// The id that the provider gave; null unless accepted.
+    /// The id that the provider gave; null unless accepted. APNs names refused ones too (`apns-id`).
     pub id: Option<String>,
-    /// What makes a repeat replace its first: the notification's tag, else the collapse key.
+    /// What makes a repeat replace its first: `apns-collapse-id`, or the notification's tag, else the collapse key.
     pub collapse_id: Option<String>,
     /// In lower case; repeated ones joined by a comma, `authorization` without its value.
     pub headers: BTreeMap<String, String>,
@@ -50,6 +51,20 @@ fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Provider, D::E
     let name = String::deserialize(deserializer)?;
     let known = PROVIDERS.into_iter().find(|known| *known == name);
     known.ok_or_else(|| D::Error::custom(format_args!("{name} is no provider of the sandbox")))
+}
+
+/// Headers as an entry keeps them.
+pub(crate) fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let mut shown: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in headers {
+        let value = if name == http::header::AUTHORIZATION {
+            "(not shown)".to_owned()
+        } else {
+            String::from_utf8_lossy(value.as_bytes()).into_owned()
+        };
+        shown.entry(name.as_str().to_owned()).and_modify(|all| *all = format!("{all}, {value}")).or_insert(value);
+    }
+    shown
 }
 
 #[derive(Default)]

@@ -46,9 +46,9 @@ fn row(entry: &Entry) -> String {
         rfc3339_ms(entry.at),
         entry.provider.to_owned(),
         entry.token.clone().unwrap_or_default(),
-        text("/message/notification/title"),
-        text("/message/notification/body"),
-        text("/message/data"),
+        text("/message/notification/title") + &text("/aps/alert/title"),
+        text("/message/notification/body") + &text("/aps/alert/body"),
+        if entry.provider == "apns" { custom(&entry.payload) } else { text("/message/data") },
         outcome,
     ];
     let mut row = String::from("<tr>");
@@ -58,6 +58,13 @@ fn row(entry: &Entry) -> String {
     }
     row.push_str("</tr>\n");
     row
+}
+
+/// What an APNs payload holds besides `aps`.
+fn custom(payload: &Value) -> String {
+    let mut members = payload.as_object().cloned().unwrap_or_default();
+    members.remove("aps");
+    Value::Object(members).to_string()
 }
 
 /// Makes any text safe between tags and in a quoted attribute.

@@ -1,7 +1,7 @@
 //! All routes of the sandbox, and the handlers of the ledger and the scripts.
 
 use crate::{
-    Sandbox, fcm, oauth, page,
+    Sandbox, apns, fcm, oauth, page,
     respond::{BODY_MAX_BYTES, json},
     script::Outcome,
     secrets,
@@ -10,7 +10,7 @@ use axum::{
     Router,
     extract::{DefaultBodyLimit, Path, Query, State},
     response::{IntoResponse, Response},
-    routing::{get, post, put},
+    routing::{any, get, post, put},
 };
 use bytes::Bytes;
 use http::StatusCode;
@@ -18,8 +18,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 impl Sandbox {
-    /// The sandbox's routes, for a server of one's own. Outcomes that close a connection need [`Sandbox::serve`];
-    /// behind any other server they hang instead.
+    /// The sandbox's routes, for a server of one's own. APNs, and outcomes without an answer, need
+    /// [`Sandbox::serve`]; behind any other server they hang.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/", get(page::show).post(secrets::handle))
@@ -27,6 +27,7 @@ impl Sandbox {
             .route("/scripts/{token}", put(put_script))
             .route("/token", post(oauth::handle))
             .route("/v1/projects/{project_id}/messages:send", post(fcm::handle))
+            .route("/3/{*rest}", any(apns::handle))
             .layer(DefaultBodyLimit::max(BODY_MAX_BYTES))
             .with_state(self.clone())
     }

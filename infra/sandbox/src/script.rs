@@ -3,6 +3,7 @@
 //! `PUT /scripts/{token}` replaces a device's script; each request that passes the provider's own checks uses up one
 //! outcome, and after the last one everything is accepted.
 
+use crate::line::Fault;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
@@ -16,12 +17,18 @@ const REASON_MAX_BYTES: usize = 64;
 const RETRY_AFTER_MAX: u64 = 86_400;
 /// How much of a wrong element is repeated in its fault.
 const SHOWN_MAX_CHARS: usize = 200;
+/// What an outcome that is an answer may say.
+const MEMBERS: [&str; 4] = ["status", "reason", "retry_after", "timestamp"];
 /// The outcomes that are words.
-const WORDS: [(&str, Outcome); 4] = [
+const WORDS: [(&str, Outcome); 8] = [
     ("accept", Outcome::Accept),
     ("drop_after_accept", Outcome::DropAfterAccept),
     ("hang_after_accept", Outcome::HangAfterAccept),
     ("hang", Outcome::Hang),
+    ("reset", Outcome::Reset),
+    ("goaway", Outcome::Goaway),
+    ("goaway_after_accept", Outcome::GoawayAfterAccept),
+    ("refused_stream", Outcome::RefusedStream),
 ];
 
 /// What happens to one request.
@@ -35,6 +42,14 @@ pub enum Outcome {
     HangAfterAccept,
     /// Neither accepted nor answered, until the client goes away.
     Hang,
+    /// Not accepted; the stream is reset, which says nothing about it. Over HTTP/1 the connection is closed.
+    Reset,
+    /// Not accepted; a GOAWAY below the stream says so. Over HTTP/1 the connection is closed.
+    Goaway,
+    /// Accepted; a GOAWAY that includes the stream, and no answer. Over HTTP/1 the connection is closed.
+    GoawayAfterAccept,
+    /// Not accepted; the stream is refused, which says so. Over HTTP/1 the connection is closed.
+    RefusedStream,
     /// Refused with this answer.
     Answer {
         /// 400 to 599.
@@ -43,6 +58,8 @@ pub enum Outcome {
         reason: Option<String>,
         /// Seconds.
         retry_after: Option<u64>,
+        /// APNs only: since when the token is gone, in milliseconds since the Unix epoch.
+        timestamp: Option<u64>,
     },
 }
 
@@ -71,8 +88,8 @@ impl Outcome {
             return known.ok_or_else(|| format!("the words are {}", WORDS.map(|(name, _)| name).join(", ")));
         }
         let members = element.as_object().ok_or("an outcome is a word or an object with a status")?;
-        if let Some(name) = members.keys().find(|name| !["status", "reason", "retry_after"].contains(&name.as_str())) {
-            return Err(format!("{name} is not a member; there are status, reason and retry_after"));
+        if let Some(name) = members.keys().find(|name| !MEMBERS.contains(&name.as_str())) {
+            return Err(format!("{name} is not a member; there are {}", MEMBERS.join(", ")));
         }
         let status = members.get("status").and_then(Value::as_u64).filter(|status| (400..=599).contains(status));
         let status = status.and_then(|status| u16::try_from(status).ok());
@@ -88,8 +105,33 @@ impl Outcome {
                 None => return Err(format!("retry_after is a whole number of seconds, 0 to {RETRY_AFTER_MAX}")),
             },
         };
+        let timestamp = match members.get("timestamp") {
+            None => None,
+            Some(at) => Some(at.as_u64().ok_or("timestamp is a whole number of milliseconds since the Unix epoch")?),
+        };
         let status = status.ok_or("status is 400 to 599")?;
-        Ok(Self::Answer { status, reason, retry_after })
+        Ok(Self::Answer { status, reason, retry_after, timestamp })
+    }
+
+    /// Whether the device gets it.
+    pub(crate) fn accepts(&self) -> bool {
+        match self {
+            Self::Accept | Self::DropAfterAccept | Self::HangAfterAccept | Self::GoawayAfterAccept => true,
+            Self::Hang | Self::Reset | Self::Goaway | Self::RefusedStream | Self::Answer { .. } => false,
+        }
+    }
+
+    /// How the request ends, if without an answer.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Accept | Self::Answer { .. } => None,
+            Self::DropAfterAccept => Some(Fault::Cut),
+            Self::HangAfterAccept | Self::Hang => Some(Fault::Hang),
+            Self::Reset => Some(Fault::Reset),
+            Self::Goaway => Some(Fault::Goaway),
+            Self::GoawayAfterAccept => Some(Fault::GoawayAfterAccept),
+            Self::RefusedStream => Some(Fault::RefusedStream),
+        }
     }
 }
 
@@ -137,19 +179,20 @@ mod tests {
     #[test]
     fn every_documented_outcome_is_read() {
         let script = json!(["accept", "drop_after_accept", "hang_after_accept", "hang",
-            {"status": 503, "retry_after": 2}, {"status": 404, "reason": "UNREGISTERED"}]);
+            "reset", "goaway", "goaway_after_accept", "refused_stream",
+            {"status": 503, "retry_after": 2}, {"status": 410, "reason": "Unregistered", "timestamp": 7}]);
         let read = Outcome::parse_all(&script).unwrap();
-        assert_eq!(read[..4], WORDS.map(|(_, outcome)| outcome));
-        assert_eq!(read[4], Outcome::Answer { status: 503, reason: None, retry_after: Some(2) });
-        let unregistered = Some("UNREGISTERED".to_owned());
-        assert_eq!(read[5], Outcome::Answer { status: 404, reason: unregistered, retry_after: None });
+        assert_eq!(read[..8], WORDS.map(|(_, outcome)| outcome));
+        assert_eq!(read[8], Outcome::Answer { status: 503, reason: None, retry_after: Some(2), timestamp: None });
+        let reason = Some("Unregistered".to_owned());
+        assert_eq!(read[9], Outcome::Answer { status: 410, reason, retry_after: None, timestamp: Some(7) });
     }
 
     #[test]
     fn a_fault_names_the_element_and_the_rule() {
         let cases = [
             (json!("accept"), "a JSON array"),
-            (json!(["accept", "reset"]), r#"element 1 ("reset"): the words are accept, drop_after_accept"#),
+            (json!(["accept", "resets"]), r#"element 1 ("resets"): the words are accept, drop_after_accept"#),
             (json!([7]), "element 0 (7): an outcome is a word or an object"),
             (json!([{"status": 200}]), "status is 400 to 599"),
             (json!([{"reason": "X"}]), "status is 400 to 599"),
@@ -157,6 +200,7 @@ mod tests {
             (json!([{"status": 503, "retry_after": -1}]), "retry_after is a whole number"),
             (json!([{"status": 503, "reason": ""}]), "reason is 1 to 64"),
             (json!([{"status": 503, "delay": 1}]), "delay is not a member"),
+            (json!([{"status": 410, "timestamp": "now"}]), "timestamp is a whole number"),
         ];
         for (script, words) in cases {
             let fault = Outcome::parse_all(&script).unwrap_err().to_string();

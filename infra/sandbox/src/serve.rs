@@ -1,7 +1,7 @@
 //! The accept loop. It serves each connection itself, because some outcomes close one in the middle of a request,
 //! which a router alone cannot do.
 
-use crate::Sandbox;
+use crate::{Sandbox, http2, line::Line};
 use axum::Router;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -21,16 +21,10 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Pause after a failed accept (out of file descriptors, usually), so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Closes the connection that a request came on. In the request's extensions.
-#[derive(Clone)]
-pub(crate) struct Cut(Arc<Notify>);
-
-impl Cut {
-    /// Closes it, without an answer.
-    pub(crate) fn now(&self) {
-        self.0.notify_one();
-    }
-}
+/// How long to wait before another look at a connection whose first bytes do not say yet what it speaks.
+const PEEK_PAUSE: Duration = Duration::from_millis(1);
+/// What the HTTP/2 preface begins with (RFC 9113, section 3.4); no HTTP/1 method does.
+const HTTP2: [u8; 3] = *b"PRI";
 
 impl Sandbox {
     /// Serves the sandbox's routes and `extra` (which may not name one of ours) until `shutdown` turns true or its
@@ -43,7 +37,7 @@ impl Sandbox {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         self.shared.connections.fetch_add(1, Ordering::Relaxed);
-                        connections.spawn(connection(stream, router.clone(), shutdown.clone()));
+                        connections.spawn(connection(stream, self.clone(), router.clone(), shutdown.clone()));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "the sandbox could not accept a connection");
@@ -64,12 +58,19 @@ impl Sandbox {
 
 /// Serves one connection to its end. Dropping it is what closes the socket; a client that goes away ends it too, and
 /// with it the request that it waited for.
-async fn connection(stream: TcpStream, router: Router, mut shutdown: watch::Receiver<bool>) {
+async fn connection(stream: TcpStream, sandbox: Sandbox, router: Router, mut shutdown: watch::Receiver<bool>) {
     let _ = stream.set_nodelay(true);
+    let http2 = tokio::select! {
+        http2 = is_http2(&stream) => http2,
+        () = stopped(&mut shutdown) => return,
+    };
+    if http2 {
+        return http2::serve(stream, &sandbox, router, shutdown).await;
+    }
     let cut = Arc::new(Notify::new());
     let for_requests = Arc::clone(&cut);
     let service = service_fn(move |mut request: http::Request<Incoming>| {
-        request.extensions_mut().insert(Cut(Arc::clone(&for_requests)));
+        request.extensions_mut().insert(Line::Http1(Arc::clone(&for_requests)));
         router.clone().oneshot(request)
     });
     let mut serving = std::pin::pin!(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
@@ -85,7 +86,19 @@ async fn connection(stream: TcpStream, router: Router, mut shutdown: watch::Rece
     }
 }
 
+/// Looks at the first bytes without taking them.
+async fn is_http2(stream: &TcpStream) -> bool {
+    loop {
+        let mut first = [0; HTTP2.len()];
+        match stream.peek(&mut first).await {
+            Ok(3) => return first == HTTP2,
+            Ok(read) if read > 0 && HTTP2.starts_with(&first[..read]) => tokio::time::sleep(PEEK_PAUSE).await,
+            _ => return false,
+        }
+    }
+}
+
 /// Waits for the order to stop, or for whoever could give it to be gone.
-async fn stopped(shutdown: &mut watch::Receiver<bool>) {
+pub(crate) async fn stopped(shutdown: &mut watch::Receiver<bool>) {
     let _ = shutdown.wait_for(|stop| *stop).await;
 }

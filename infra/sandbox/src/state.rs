@@ -1,7 +1,8 @@
 //! The handle that everything shares, and what tests and the local system do with it directly.
 
 use crate::{
-    key::SigningKey,
+    apns::{self, ProviderTokens, Team},
+    key::{ProviderKey, SigningKey},
     ledger::{Entry, Ledger},
     oauth::Tokens,
     script::{Outcome, ScriptFault, Scripts},
@@ -17,13 +18,14 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 /// The machine cannot make keys or random numbers.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// No RSA key could be made.
-    #[error("no RSA key could be made")]
+    /// No key could be made.
+    #[error("no key could be made")]
     Key,
     /// No random bytes.
     #[error(transparent)]
@@ -41,7 +43,10 @@ pub(crate) struct Shared {
     pub(crate) random: Random,
     pub(crate) base_url: String,
     pub(crate) key: SigningKey,
+    pub(crate) provider_key: ProviderKey,
     pub(crate) connections: AtomicU64,
+    refused_streams: AtomicU64,
+    settings_delay_ms: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -54,6 +59,9 @@ pub(crate) struct State {
     pub(crate) tokens: Tokens,
     /// Google accounts by e-mail address, each with its project.
     pub(crate) accounts: HashMap<String, String>,
+    /// Apple's teams by id.
+    pub(crate) teams: HashMap<String, Team>,
+    pub(crate) provider_tokens: ProviderTokens,
 }
 
 impl fmt::Debug for Sandbox {
@@ -64,7 +72,7 @@ impl fmt::Debug for Sandbox {
 
 impl Sandbox {
     /// `base_url` is where [`Sandbox::serve`] will be reached, for example `http://127.0.0.1:8090`; it goes into the
-    /// credentials that are handed out. Makes one RSA key, which takes a moment.
+    /// credentials that are handed out. Makes an RSA key, which takes a moment, and an EC key.
     ///
     /// # Errors
     /// When the machine cannot make keys or random numbers.
@@ -72,6 +80,7 @@ impl Sandbox {
         let random = Random::system();
         random.bytes::<16>()?;
         let key = SigningKey::generate().ok_or(SandboxError::Key)?;
+        let provider_key = ProviderKey::generate().ok_or(SandboxError::Key)?;
         let base_url = base_url.trim_end_matches('/').to_owned();
         Ok(Self {
             shared: Arc::new(Shared {
@@ -79,14 +88,17 @@ impl Sandbox {
                 random,
                 base_url,
                 key,
+                provider_key,
                 connections: AtomicU64::new(0),
+                refused_streams: AtomicU64::new(0),
+                settings_delay_ms: AtomicU64::new(0),
                 state: Mutex::default(),
             }),
         })
     }
 
-    /// Makes a Google account for a project and stores its key file as the secret `sendonce/{project}/fcm`. Doing it
-    /// again restores that secret.
+    /// Makes a Google account and an Apple team for a project and stores their credentials as the secrets
+    /// `sendonce/{project}/fcm` and `sendonce/{project}/apns`. Doing it again restores them.
     pub fn seed_project(&self, project: &str) {
         let project_id = format!("{project}-sandbox");
         let email = format!("sendonce@{project_id}.iam.gserviceaccount.com");
@@ -100,9 +112,21 @@ impl Sandbox {
             "token_uri": format!("{base_url}/token"),
             "fcm_base_url": base_url,
         });
+        let (team_id, team) = apns::team(project);
+        let signing = json!({
+            "key": self.shared.provider_key.pem(),
+            "key_id": team.key_id,
+            "team_id": team_id,
+            "environment": "sandbox",
+            "apps": team.apps,
+            "base_url": base_url,
+        });
+        let now_ms = self.shared.clock.now_ms();
         let mut state = self.state();
         state.accounts.insert(email, project_id);
-        state.secrets.put(&format!("sendonce/{project}/fcm"), file.to_string(), None, self.shared.clock.now_ms());
+        state.teams.insert(team_id, team);
+        state.secrets.put(&format!("sendonce/{project}/fcm"), file.to_string(), None, now_ms);
+        state.secrets.put(&format!("sendonce/{project}/apns"), signing.to_string(), None, now_ms);
     }
 
     /// Shows what is in the file of an earlier sandbox, which is made if missing, and keeps the ledger there from now
@@ -139,6 +163,32 @@ impl Sandbox {
     #[must_use]
     pub fn tokens_issued(&self) -> u64 {
         self.state().tokens.issued()
+    }
+
+    /// Different APNs provider tokens accepted so far.
+    #[must_use]
+    pub fn provider_tokens_seen(&self) -> u64 {
+        self.state().provider_tokens.seen()
+    }
+
+    /// Streams refused so far because a connection had shown no good token yet. Their requests were not read and are
+    /// not in the ledger.
+    #[must_use]
+    pub fn streams_refused(&self) -> u64 {
+        self.shared.refused_streams.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_refused_stream(&self) {
+        self.shared.refused_streams.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// From now on HTTP/2 connections wait this long before they send SETTINGS, as a distant server does.
+    pub fn delay_settings(&self, by: Duration) {
+        self.shared.settings_delay_ms.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) fn settings_delay(&self) -> Duration {
+        Duration::from_millis(self.shared.settings_delay_ms.load(Ordering::Relaxed))
     }
 
     /// Connections accepted so far by [`Sandbox::serve`].

@@ -63,10 +63,11 @@ impl Consumer {
         let secrets = aws_config_at(AwsTimeouts::within(5_000), &ready.sandbox).await;
         let secrets = aws_sdk_secretsmanager::Client::new(&secrets);
         let clock = app.system.clock().clone();
+        let store = app.system.store().clone();
         Self(Deliver {
-            store: app.system.store().clone(),
+            store: store.clone(),
             deliveries: Queue::new(app.queues.client.clone(), app.queues.url(DELIVERIES).await),
-            push: Push::new(PushSettings::default(), secrets, clock.clone(), Timing::SHORT),
+            push: Push::new(PushSettings::default(), secrets, store, clock.clone(), Timing::SHORT),
             clock,
             random: Random::system(),
             timing: Timing::SHORT,

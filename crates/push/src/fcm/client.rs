@@ -4,12 +4,12 @@
 
 use crate::{
     NotPrepared, Outgoing,
-    credentials::{CREDENTIALS_FRESH_MS, Secrets},
+    credentials::{Known, Secrets},
     fcm::{
         error,
         key::Key,
-        oauth::{self, AccessToken},
         payload,
+        token::{self, AccessToken},
     },
     outcome::reason,
     slot::{Slot, Slots},
@@ -37,8 +37,7 @@ pub(crate) struct Fcm {
 /// What is known of a project.
 #[derive(Default)]
 struct Cached {
-    /// The key file, when it was read, and the text it was read from.
-    key: Option<(Arc<Key>, u64, String)>,
+    key: Option<Known<Key>>,
     token: Option<AccessToken>,
 }
 
@@ -76,7 +75,7 @@ impl Fcm {
         let token = match token {
             Some(token) => token,
             None => {
-                let fetched = oauth::fetch(&self.transport, &self.clock, &key, limit).await?;
+                let fetched = token::fetch(&self.transport, &self.clock, &key, limit).await?;
                 let value = Arc::clone(&fetched.value);
                 slot.state().token = Some(fetched);
                 value
@@ -89,7 +88,7 @@ impl Fcm {
         let name = self.secrets.name(project, PROVIDER);
         let now_ms = self.clock.now_ms();
         let text = self.secrets.read(&name).await?;
-        let unchanged = slot.state().renew(&text, now_ms);
+        let unchanged = slot.state().key.as_mut().and_then(|known| known.renew(&text, now_ms));
         if let Some(key) = unchanged {
             return Ok(key);
         }
@@ -97,7 +96,7 @@ impl Fcm {
             Key::parse(&text).map_err(|fault| NotPrepared::CredentialsInvalid { name, fault: fault.to_string() })?;
         let key = Arc::new(key);
         // Another key file may be another account: its token is not this one's.
-        *slot.state() = Cached { key: Some((Arc::clone(&key), now_ms, text)), token: None };
+        *slot.state() = Cached { key: Some(Known::new(Arc::clone(&key), now_ms, text)), token: None };
         Ok(key)
     }
 
@@ -132,8 +131,7 @@ type Fresh = (Arc<Key>, Arc<str>);
 
 impl Cached {
     fn fresh_key(&self, now_ms: u64) -> Option<Arc<Key>> {
-        let (key, read_ms, _) = self.key.as_ref()?;
-        (now_ms.saturating_sub(*read_ms) < CREDENTIALS_FRESH_MS).then(|| Arc::clone(key))
+        self.key.as_ref()?.fresh(now_ms)
     }
 
     fn fresh_token(&self, now_ms: u64) -> Option<Arc<str>> {
@@ -142,13 +140,6 @@ impl Cached {
 
     fn fresh(&self, now_ms: u64) -> Option<Fresh> {
         Some((self.fresh_key(now_ms)?, self.fresh_token(now_ms)?))
-    }
-
-    /// The key file already known, if the secret still says the same.
-    fn renew(&mut self, text: &str, now_ms: u64) -> Option<Arc<Key>> {
-        let (key, read_ms, _) = self.key.as_mut().filter(|(_, _, known)| known == text)?;
-        *read_ms = now_ms;
-        Some(Arc::clone(key))
     }
 
     /// Forgets a token that FCM refused, unless it has been replaced since.

@@ -2,10 +2,8 @@
 //!
 //! Read by the client once per [`crate::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
 
+use crate::members::{KeyFault, members, optional, pkcs8, required, url};
 use aws_lc_rs::rsa::KeyPair;
-use base64::{Engine, engine::general_purpose::STANDARD};
-use http::Uri;
-use serde_json::{Map, Value};
 use std::fmt;
 
 /// Where FCM is, unless the key file says otherwise.
@@ -28,30 +26,13 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What is wrong with a key file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum KeyFault {
-    #[error("it is not a JSON object")]
-    NotAnObject,
-    #[error("member {0} is missing")]
-    Missing(&'static str),
-    #[error("member {0} must be a text that is not empty")]
-    NotText(&'static str),
-    #[error("member private_key must be an RSA key of 2048 to 8192 bits as PKCS#8 PEM")]
-    PrivateKey,
-    #[error("member {0} must be an https URL (http only to this machine)")]
-    Url(&'static str),
-    #[error("member project_id may hold letters, digits, '-', '.', ':' and '_' only")]
-    ProjectId,
-}
-
 impl Key {
     /// Reads the text of a key file. `fcm_base_url` is ours and optional: the sandbox's address, or a regional one.
     pub(crate) fn parse(text: &str) -> Result<Self, KeyFault> {
-        let file: Map<String, Value> = serde_json::from_str(text).map_err(|_| KeyFault::NotAnObject)?;
+        let file = members(text)?;
         let project_id = required(&file, "project_id")?;
         if !project_id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.:_".contains(&b)) {
-            return Err(KeyFault::ProjectId);
+            return Err(KeyFault::Rule("project_id", "may hold letters, digits, '-', '.', ':' and '_' only"));
         }
         let base_url = optional(&file, "fcm_base_url")?.unwrap_or(FCM_BASE_URL);
         Ok(Self {
@@ -59,48 +40,23 @@ impl Key {
             client_email: required(&file, "client_email")?.to_owned(),
             key_id: optional(&file, "private_key_id")?.map(str::to_owned),
             token_uri: url("token_uri", required(&file, "token_uri")?)?.to_owned(),
-            base_url: url("fcm_base_url", base_url)?.trim_end_matches('/').to_owned(),
-            pair: key_pair(required(&file, "private_key")?).ok_or(KeyFault::PrivateKey)?,
+            base_url: url("fcm_base_url", base_url)?.to_owned(),
+            pair: key_pair(required(&file, "private_key")?)?,
         })
     }
 }
 
-fn optional<'a>(file: &'a Map<String, Value>, name: &'static str) -> Result<Option<&'a str>, KeyFault> {
-    match file.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if !text.is_empty() => Ok(Some(text)),
-        Some(_) => Err(KeyFault::NotText(name)),
-    }
-}
-
-fn required<'a>(file: &'a Map<String, Value>, name: &'static str) -> Result<&'a str, KeyFault> {
-    optional(file, name)?.ok_or(KeyFault::Missing(name))
-}
-
-/// Access tokens and device tokens go to these addresses, so they are encrypted unless they stay on this machine.
-fn url<'a>(name: &'static str, text: &'a str) -> Result<&'a str, KeyFault> {
-    let uri: Uri = text.parse().map_err(|_| KeyFault::Url(name))?;
-    let local = uri.host().is_some_and(|host| ["127.0.0.1", "localhost", "[::1]"].contains(&host));
-    match (uri.scheme_str(), uri.host()) {
-        (Some("https"), Some(_)) => Ok(text),
-        (Some("http"), Some(_)) if local => Ok(text),
-        _ => Err(KeyFault::Url(name)),
-    }
-}
-
-/// Reads the first PEM block (RFC 7468) as PKCS#8.
-fn key_pair(pem: &str) -> Option<KeyPair> {
-    let (_, rest) = pem.split_once("-----BEGIN PRIVATE KEY-----")?;
-    let (body, _) = rest.split_once("-----END PRIVATE KEY-----")?;
-    let der = STANDARD.decode(body.split_whitespace().collect::<String>()).ok()?;
-    KeyPair::from_pkcs8(&der).ok()
+fn key_pair(pem: &str) -> Result<KeyPair, KeyFault> {
+    let fault = KeyFault::Rule("private_key", "must be an RSA key of 2048 to 8192 bits as PKCS#8 PEM");
+    pkcs8(pem).and_then(|der| KeyPair::from_pkcs8(&der).ok()).ok_or(fault)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use aws_lc_rs::{encoding::AsDer, rsa::KeySize};
-    use serde_json::json;
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use serde_json::{Value, json};
     use std::sync::OnceLock;
 
     /// A complete key file; the key is made once per test process.

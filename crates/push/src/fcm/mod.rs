@@ -1,12 +1,12 @@
 //! Firebase Cloud Messaging, HTTP v1: Android devices and browsers.
 //!
 //! `client` makes the call, `error` is the table that says what an answer means, `key` reads the service-account key
-//! file, `oauth` turns it into an access token, and `payload` builds what is sent (and measures it for the API).
+//! file, `token` turns it into an access token, and `payload` builds what is sent (and measures it for the API).
 
 pub(crate) mod client;
 mod error;
 mod key;
-mod oauth;
 pub mod payload;
+mod token;
 
 pub use payload::{PAYLOAD_MAX_BYTES, payload_size};

@@ -127,14 +127,35 @@ fn the_first_unknown_member_in_the_text_is_named() {
 
 #[test]
 fn the_payload_is_measured_before_anything_is_stored() {
-    let body = |bytes: usize| format!(r#"{{{TO},"data":{{"a":"{}"}}}}"#, "x".repeat(bytes));
-    let code = |bytes: usize| {
-        let text = body(bytes);
-        send_request(&read(text.as_bytes()).unwrap()).err().map(|problem| problem.code())
+    for (platform, token) in [(Platform::Web, "t"), (Platform::Android, "t"), (Platform::Ios, "00ff")] {
+        let name = platform.as_str();
+        let body = |bytes: usize| {
+            format!(r#"{{"to":[{{"platform":"{name}","token":"{token}"}}],"data":{{"a":"{}"}}}}"#, "x".repeat(bytes))
+        };
+        let code = |bytes: usize| {
+            let text = body(bytes);
+            send_request(&read(text.as_bytes()).unwrap()).err().map(|problem| problem.code())
+        };
+        let (id, content) = ("x".repeat(ID_LEN), typed(&body(1)).content);
+        let (size, limit) = match platform {
+            Platform::Ios => (apns::payload_size(&id, &content), apns::PAYLOAD_MAX_BYTES),
+            Platform::Android | Platform::Web => (fcm::payload_size(platform, &id, &content), fcm::PAYLOAD_MAX_BYTES),
+        };
+        assert_eq!(code(limit - (size - 1)), None, "{name}");
+        assert_eq!(code(limit - (size - 1) + 1), Some("payload_too_large_for_provider"), "{name}");
+    }
+}
+
+#[test]
+fn only_the_platforms_of_the_request_are_measured() {
+    // What FCM does not count, APNs does: JSON's own punctuation.
+    let data: Vec<String> = (0..400).map(|n| format!(r#""k{n:03}":"v""#)).collect();
+    let with = |platform: &str, token: &str| {
+        format!(r#"{{"to":[{{"platform":"{platform}","token":"{token}"}}],"data":{{{}}}}}"#, data.join(","))
     };
-    let overhead = push::fcm::payload_size(Platform::Web, &"x".repeat(ID_LEN), &typed(&body(1)).content) - 1;
-    assert_eq!(code(PAYLOAD_MAX_BYTES - overhead), None);
-    assert_eq!(code(PAYLOAD_MAX_BYTES - overhead + 1), Some("payload_too_large_for_provider"));
+    assert!(send_request(&read(with("android", "t").as_bytes()).unwrap()).is_ok());
+    let refused = send_request(&read(with("ios", "00ff").as_bytes()).unwrap()).unwrap_err();
+    assert_eq!(refused.code(), "payload_too_large_for_provider");
 }
 
 #[test]

@@ -5,10 +5,10 @@ mod refusal;
 
 use crate::{
     Sandbox,
-    ledger::Entry,
+    ledger::{Entry, shown},
+    line::{Fault, Line},
     respond::json,
     script::Outcome,
-    serve::Cut,
     state::{Shared, State as Shelf},
 };
 use axum::{
@@ -21,34 +21,25 @@ use http::{HeaderMap, HeaderValue, StatusCode, header::RETRY_AFTER};
 use platform::RandomError;
 use refusal::Refusal;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 /// What becomes of a request after it was written down.
 enum Then {
     Answer(Response),
-    /// Close the connection.
-    Cut,
-    /// Say nothing until the client goes away.
-    Hang,
+    Fail(Fault),
 }
 
 pub(crate) async fn handle(
     State(sandbox): State<Sandbox>,
     Path(project_id): Path<String>,
-    cut: Option<Extension<Cut>>,
+    line: Option<Extension<Line>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    match decide(&sandbox, &project_id, &headers, &body) {
-        Then::Answer(response) => return response,
-        Then::Cut => {
-            if let Some(Extension(cut)) = cut {
-                cut.now();
-            }
-        }
-        Then::Hang => {}
+    match (decide(&sandbox, &project_id, &headers, &body), line) {
+        (Then::Answer(response), _) => response,
+        (Then::Fail(fault), Some(Extension(line))) => line.fail(fault).await,
+        (Then::Fail(_), None) => std::future::pending().await,
     }
-    std::future::pending().await
 }
 
 /// Decides and writes the ledger entry in one step, so that an answer is never seen before its entry.
@@ -80,7 +71,7 @@ fn decide(sandbox: &Sandbox, project_id: &str, headers: &HeaderMap, body: &[u8])
     };
     match &then {
         Then::Answer(response) => entry.status = Some(response.status().as_u16()),
-        Then::Cut | Then::Hang => entry.answered = false,
+        Then::Fail(_) => entry.answered = false,
     }
     state.ledger.add(entry);
     then
@@ -91,21 +82,17 @@ fn play(state: &mut Shelf, shared: &Shared, project_id: &str, token: &str, entry
         return Then::Answer(Refusal::scripted(500, None).response());
     };
     let outcome = state.scripts.next(token);
-    entry.accepted = match outcome {
-        Outcome::Accept | Outcome::DropAfterAccept | Outcome::HangAfterAccept => true,
-        Outcome::Hang | Outcome::Answer { .. } => false,
-    };
-    let then = match outcome {
-        Outcome::Accept => Then::Answer(accepted(&name)),
-        Outcome::DropAfterAccept => Then::Cut,
-        Outcome::HangAfterAccept | Outcome::Hang => Then::Hang,
-        Outcome::Answer { status, reason, retry_after } => {
+    entry.accepted = outcome.accepts();
+    let then = match (outcome.fault(), outcome) {
+        (Some(fault), _) => Then::Fail(fault),
+        (None, Outcome::Answer { status, reason, retry_after, timestamp: _ }) => {
             let mut response = Refusal::scripted(status, reason).response();
             if let Some(seconds) = retry_after {
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
             }
             Then::Answer(response)
         }
+        (None, _) => Then::Answer(accepted(&name)),
     };
     entry.id = entry.accepted.then_some(name);
     then
@@ -126,17 +113,4 @@ fn collapse_id(payload: &Value) -> Option<String> {
     let paths = ["/android/notification/tag", "/webpush/notification/tag", "/android/collapse_key"];
     let message = payload.get("message")?;
     paths.iter().find_map(|path| message.pointer(path)).and_then(Value::as_str).map(str::to_owned)
-}
-
-fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
-    let mut shown: BTreeMap<String, String> = BTreeMap::new();
-    for (name, value) in headers {
-        let value = if name == http::header::AUTHORIZATION {
-            "(not shown)".to_owned()
-        } else {
-            String::from_utf8_lossy(value.as_bytes()).into_owned()
-        };
-        shown.entry(name.as_str().to_owned()).and_modify(|all| *all = format!("{all}, {value}")).or_insert(value);
-    }
-    shown
 }

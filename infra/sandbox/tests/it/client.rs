@@ -1,6 +1,10 @@
 //! A sandbox on a free port and a client for it.
 
-use aws_lc_rs::{rand::SystemRandom, rsa::KeyPair, signature::RSA_PKCS1_SHA256};
+use aws_lc_rs::{
+    rand::SystemRandom,
+    rsa::KeyPair,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA256},
+};
 use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
@@ -80,10 +84,39 @@ impl World {
         self.get(&format!("/ledger{query}")).await.json().as_array().unwrap().clone()
     }
 
-    pub(crate) async fn key_file(&self) -> Value {
+    async fn secret(&self, name: &str) -> Value {
         let headers = [("x-amz-target", "secretsmanager.GetSecretValue")];
-        let answer = self.call("POST", "/", &headers, r#"{"SecretId":"sendonce/acme/fcm"}"#).await.unwrap();
+        let body = json!({ "SecretId": name }).to_string();
+        let answer = self.call("POST", "/", &headers, &body).await.unwrap();
         serde_json::from_str(answer.json()["SecretString"].as_str().unwrap()).unwrap()
+    }
+
+    pub(crate) async fn key_file(&self) -> Value {
+        self.secret("sendonce/acme/fcm").await
+    }
+
+    /// A project's APNs provider token, issued so many seconds from now.
+    pub(crate) async fn provider_token(&self, project: &str, after_s: i64) -> String {
+        self.signed(project, after_s, |_| {}).await
+    }
+
+    /// The same with another header.
+    pub(crate) async fn signed_token(&self, project: &str, change: impl FnOnce(&mut Value)) -> String {
+        self.signed(project, 0, change).await
+    }
+
+    async fn signed(&self, project: &str, after_s: i64, change: impl FnOnce(&mut Value)) -> String {
+        let secret = self.secret(&format!("sendonce/{project}/apns")).await;
+        let issued = i64::try_from(self.clock.now_ms() / 1_000).unwrap() + after_s;
+        let mut header = json!({"alg": "ES256", "kid": secret["key_id"]});
+        change(&mut header);
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", part(&header), part(&json!({"iss": secret["team_id"], "iat": issued})));
+        let pem: String = secret["key"].as_str().unwrap().lines().filter(|line| !line.contains('-')).collect();
+        let der = STANDARD.decode(pem).unwrap();
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der).unwrap();
+        let signature = key.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
     }
 
     /// The claims of a good assertion.

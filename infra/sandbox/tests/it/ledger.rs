@@ -58,14 +58,16 @@ async fn the_ledger_filters_and_empties() {
 async fn a_bad_script_stores_nothing() {
     let world = world().await;
     for script in
-        [json!(["hang", "goaway"]), json!([{"status": 99}]), json!({"status": 503}), json!(vec!["accept"; 1_001])]
+        [json!(["hang", "go_away"]), json!([{"status": 99}]), json!({"status": 503}), json!(vec!["accept"; 1_001])]
     {
         let answer = world.script("device", &script).await;
         assert_eq!(answer.status, 400);
         assert!(answer.json()["error"].as_str().unwrap().len() > 10);
     }
-    let fault = world.script("device", &json!(["hang", "goaway"])).await.json()["error"].clone();
-    assert_eq!(fault, "element 1 (\"goaway\"): the words are accept, drop_after_accept, hang_after_accept, hang");
+    let fault = world.script("device", &json!(["hang", "go_away"])).await.json()["error"].clone();
+    let words =
+        "accept, drop_after_accept, hang_after_accept, hang, reset, goaway, goaway_after_accept, refused_stream";
+    assert_eq!(fault, format!("element 1 (\"go_away\"): the words are {words}"));
     let no_json = world.call("PUT", "/scripts/device", &[], "[").await.unwrap();
     assert_eq!(no_json.status, 400);
     assert_eq!(world.send(&message("device")).await.unwrap().status, 200);

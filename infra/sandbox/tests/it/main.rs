@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
+mod apns;
 mod client;
 mod fcm;
+mod frames;
 mod ledger;
 mod oauth;
 mod secrets;

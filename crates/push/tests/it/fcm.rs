@@ -1,65 +1,21 @@
-//! Preparing and sending against the provider sandbox: real sockets, the real AWS SDK, the real signatures.
+//! FCM: Android devices and browsers.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
-
-use aws_credential_types::Credentials;
-use aws_sdk_secretsmanager::{
-    Client,
-    config::{BehaviorVersion, Config, Region},
-};
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use platform::Clock;
+use crate::world::{TIMING, World, answer, code, content, world};
 use protocol::{
     answer::Answer,
-    content::{Content, Device, Notification, Platform, Priority, Token},
-    timing::Timing,
+    content::{Device, Platform, Token},
 };
-use push::{NotPrepared, Outgoing, Prepared, Push, PushSettings, fcm};
-use sandbox::{Outcome, Sandbox};
+use push::{NotPrepared, Outgoing, Prepared, fcm};
+use sandbox::Outcome;
 use serde_json::{Value, json};
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
-use tokio::{net::TcpListener, sync::watch};
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
 
-const TIMING: Timing = Timing { token: 2_000, call: 500, ..Timing::SHORT };
 const TOKEN: &str = "dQw4w9WgXcQ:APA91bHun4MxP5egoKMwt2KZFBaFUH";
-
-struct World {
-    sandbox: Sandbox,
-    clock: Clock,
-    secrets: Client,
-    push: Push,
-    _running: watch::Sender<bool>,
-}
-
-async fn world() -> World {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base_url = format!("http://{}", listener.local_addr().unwrap());
-    let clock = Clock::system();
-    let sandbox = Sandbox::new(clock.clone(), base_url.clone()).unwrap();
-    sandbox.seed_project("acme");
-    let (running, stop) = watch::channel(false);
-    let served = sandbox.clone();
-    tokio::spawn(async move { served.serve(listener, Default::default(), stop).await });
-    let http = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).build_https();
-    let config = Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("us-east-1"))
-        .credentials_provider(Credentials::from_keys("local", "local", None))
-        .endpoint_url(base_url)
-        .http_client(http)
-        .build();
-    let secrets = Client::from_conf(config);
-    let push = Push::new(PushSettings::default(), secrets.clone(), clock.clone(), TIMING);
-    World { sandbox, clock, secrets, push, _running: running }
-}
 
 impl World {
     async fn key_file(&self) -> Value {
-        let secret = self.secrets.get_secret_value().secret_id("sendonce/acme/fcm").send().await.unwrap();
-        serde_json::from_str(secret.secret_string().unwrap()).unwrap()
+        self.secret("sendonce/acme/fcm").await
     }
 
     /// Stores acme's key file, changed, for another project, and prepares that one.
@@ -85,22 +41,9 @@ fn android() -> Device {
     Device { platform: Platform::Android, token: Token(TOKEN.to_owned()) }
 }
 
-fn content() -> Content {
-    let notification = Some(Notification { title: "Shipped".to_owned(), body: "On its way".to_owned(), image: None });
-    Content { notification, data: BTreeMap::new(), collapse_key: None, priority: Priority::High }
-}
-
 async fn send(prepared: &Prepared) -> Answer {
     let content = content();
     prepared.send(&android(), &Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX }).await
-}
-
-fn answer(status: u16, reason: Option<&str>, retry_after: Option<u64>) -> Outcome {
-    Outcome::Answer { status, reason: reason.map(str::to_owned), retry_after }
-}
-
-fn code(answer: &Answer) -> &str {
-    answer.reason().map_or("", |reason| &reason.code)
 }
 
 #[tokio::test]
@@ -262,21 +205,6 @@ async fn a_token_endpoint_that_says_nothing_costs_the_limit_and_no_more() {
     let error = world.prepare_other(|file| file["token_uri"] = json!(url)).await.unwrap_err();
     assert!(["token_timeout", "token_unavailable"].contains(&error.code()), "{error}");
     assert!(started.elapsed() < Duration::from_millis(TIMING.token + 1_000));
-}
-
-#[tokio::test]
-async fn ios_needs_nothing_and_gets_a_final_answer() {
-    let world = world().await;
-    let device = Device { platform: Platform::Ios, token: Token("c0ffee".repeat(10)) };
-    let prepared = world.push.prepare("nobody", std::slice::from_ref(&device)).await.unwrap();
-    let content = content();
-    let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: 0 };
-    let answer = prepared.send(&device, &outgoing).await;
-    assert!(matches!(answer, Answer::Permanent(_)));
-    assert_eq!(code(&answer), "platform_not_configured");
-    // A platform that was not prepared for is not sent to.
-    assert!(matches!(prepared.send(&android(), &outgoing).await, Answer::NotSent(_)));
-    assert_eq!(world.sandbox.tokens_issued(), 0);
 }
 
 #[tokio::test]

@@ -1,0 +1,140 @@
+//! The signing key as it is stored in the secret, with the ids that Apple's developer portal shows beside it.
+//!
+//! The secret is `{"key": PKCS#8 PEM, "key_id", "team_id", "environment": "sandbox" | "production", "apps": [bundle ids,
+//! the first is the default], "base_url"?}`. Read by the client once per [`crate::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
+
+use crate::members::{KeyFault, Members, members, optional, pkcs8, required, url};
+use aws_lc_rs::{
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey},
+};
+use http::Uri;
+use serde_json::Value;
+use std::fmt;
+
+/// Longest key or team id; Apple's have 10 characters.
+const ID_MAX: usize = 64;
+/// Longest bundle id (App Store Connect's limit).
+const BUNDLE_ID_MAX: usize = 155;
+
+/// Apple's two worlds. A device token belongs to one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Environment {
+    Sandbox,
+    Production,
+}
+
+impl Environment {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Sandbox => "sandbox",
+            Self::Production => "production",
+        }
+    }
+
+    /// Apple, "Sending notification requests to APNs": the two hosts.
+    fn base_url(self) -> &'static str {
+        match self {
+            Self::Sandbox => "https://api.sandbox.push.apple.com",
+            Self::Production => "https://api.push.apple.com",
+        }
+    }
+}
+
+/// A usable signing key.
+pub(crate) struct Key {
+    pub(crate) key_id: String,
+    pub(crate) team_id: String,
+    pub(crate) environment: Environment,
+    /// Bundle ids; never empty. The first is the default.
+    pub(crate) apps: Vec<String>,
+    /// Without a slash at the end.
+    pub(crate) base_url: String,
+    /// The same, parsed.
+    pub(crate) address: Uri,
+    pair: EcdsaKeyPair,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key").field("team_id", &self.team_id).field("key_id", &self.key_id).finish_non_exhaustive()
+    }
+}
+
+impl Key {
+    /// Reads the text of the secret. `base_url` is optional: the sandbox's address, or Apple's other port.
+    pub(crate) fn parse(text: &str) -> Result<Self, KeyFault> {
+        let members = members(text)?;
+        let environment = match required(&members, "environment")? {
+            "sandbox" => Environment::Sandbox,
+            "production" => Environment::Production,
+            _ => return Err(KeyFault::Rule("environment", "must be sandbox or production")),
+        };
+        let base_url = url("base_url", optional(&members, "base_url")?.unwrap_or(environment.base_url()))?;
+        Ok(Self {
+            key_id: id(&members, "key_id")?,
+            team_id: id(&members, "team_id")?,
+            environment,
+            apps: apps(&members)?,
+            address: base_url.parse().map_err(|_| KeyFault::Url("base_url"))?,
+            base_url: base_url.to_owned(),
+            pair: pair(required(&members, "key")?)?,
+        })
+    }
+
+    /// The app that a message goes to.
+    pub(crate) fn topic(&self) -> &str {
+        // Where a message can name its app (the `app` member, later), it is looked up in `apps` here.
+        self.apps.first().map_or("", String::as_str)
+    }
+
+    /// What connections and provider tokens are shared by.
+    pub(crate) fn identity(&self) -> String {
+        format!("{}#{}#{}#{}", self.environment.as_str(), self.team_id, self.key_id, self.base_url)
+    }
+
+    /// ES256: the fixed form of 64 bytes (RFC 7518, section 3.4).
+    pub(crate) fn sign(&self, text: &[u8]) -> Option<Vec<u8>> {
+        self.pair.sign(&SystemRandom::new(), text).ok().map(|signature| signature.as_ref().to_vec())
+    }
+
+    /// Whether this key made the signature.
+    pub(crate) fn signed(&self, text: &[u8], signature: &[u8]) -> bool {
+        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.pair.public_key());
+        public.verify(text, signature).is_ok()
+    }
+}
+
+fn id(members: &Members, name: &'static str) -> Result<String, KeyFault> {
+    let text = required(members, name)?;
+    if text.len() > ID_MAX || !text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
+        return Err(KeyFault::Rule(name, "may hold at most 64 letters, digits, '-' and '_'"));
+    }
+    Ok(text.to_owned())
+}
+
+fn apps(members: &Members) -> Result<Vec<String>, KeyFault> {
+    let fault = KeyFault::Rule("apps", "must be an array of bundle ids that is not empty");
+    let listed = match members.get("apps") {
+        None | Some(Value::Null) => return Err(KeyFault::Missing("apps")),
+        Some(Value::Array(listed)) if !listed.is_empty() => listed,
+        Some(_) => return Err(fault),
+    };
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+    let bundle_id = |value: &Value| match value.as_str() {
+        Some(text) if (1..=BUNDLE_ID_MAX).contains(&text.len()) && text.bytes().all(allowed) => Ok(text.to_owned()),
+        _ => Err(fault),
+    };
+    listed.iter().map(bundle_id).collect()
+}
+
+/// Every shape of PKCS#8 for P-256: with the public part (openssl), without it, and with the curve named twice (Apple).
+fn pair(pem: &str) -> Result<EcdsaKeyPair, KeyFault> {
+    let fault = KeyFault::Rule("key", "must be an EC key on P-256 as PKCS#8 PEM");
+    let der = pkcs8(pem).ok_or(fault)?;
+    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der).map_err(|_| fault)
+}
+
+#[cfg(test)]
+#[path = "key_tests.rs"]
+pub(crate) mod tests;

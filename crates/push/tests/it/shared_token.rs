@@ -1,0 +1,107 @@
+//! The provider token that all instances share.
+
+use crate::{
+    apns::{TOKEN, ios, send_to},
+    world::{World, answer, code, world},
+};
+use futures_util::future::join_all;
+use protocol::answer::Answer;
+use push::Push;
+use std::time::Duration;
+use store::{ProviderToken, ProviderTokenId, ProviderTokenWrite};
+
+impl World {
+    /// Sends through this instance; what came of it.
+    async fn through(&self, push: &Push) -> Answer {
+        send_to(&push.prepare("acme", &[ios(TOKEN)]).await.unwrap(), TOKEN).await
+    }
+
+    async fn works(&self, push: &Push) {
+        let answer = self.through(push).await;
+        assert!(matches!(answer, Answer::Accepted { .. }), "{answer:?}");
+    }
+
+    async fn ids(&self) -> (String, String) {
+        let secret = self.secret("sendonce/acme/apns").await;
+        (secret["team_id"].as_str().unwrap().to_owned(), secret["key_id"].as_str().unwrap().to_owned())
+    }
+
+    async fn stored(&self) -> ProviderToken {
+        let (team, key_id) = self.ids().await;
+        let id = ProviderTokenId { environment: "sandbox", team: &team, key_id: &key_id };
+        self.store.provider_token(id).await.unwrap().unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn instances_that_start_at_once_share_one_token() {
+    let world = world().await;
+    let instances: Vec<Push> = (0..12).map(|_| world.instance()).collect();
+    let answers = join_all(instances.iter().map(|push| world.through(push))).await;
+    assert!(answers.iter().all(|answer| matches!(answer, Answer::Accepted { .. })), "{answers:?}");
+    assert_eq!(world.sandbox.provider_tokens_seen(), 1);
+    assert_eq!(world.stored().await.version, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_is_refreshed_once_between_40_and_50_minutes() {
+    let world = world().await;
+    let instances: Vec<Push> = (0..4).map(|_| world.instance()).collect();
+    for push in &instances {
+        world.works(push).await;
+    }
+    world.clock.advance(Duration::from_secs(40 * 60 - 10));
+    for push in &instances {
+        world.works(push).await;
+    }
+    assert_eq!(world.sandbox.provider_tokens_seen(), 1);
+    world.clock.advance(Duration::from_secs(10 * 60 + 10));
+    let answers = join_all(instances.iter().map(|push| world.through(push))).await;
+    assert!(answers.iter().all(|answer| matches!(answer, Answer::Accepted { .. })), "{answers:?}");
+    assert_eq!((world.sandbox.provider_tokens_seen(), world.stored().await.version), (2, 2));
+}
+
+#[tokio::test]
+async fn a_refused_token_is_reloaded_and_signed_anew_only_after_20_minutes() {
+    let world = world().await;
+    world.works(&world.push).await;
+    let expired = vec![answer(403, Some("ExpiredProviderToken"), None)];
+    world.sandbox.script(TOKEN, expired.clone()).unwrap();
+    assert_eq!(code(&world.through(&world.push).await), "ExpiredProviderToken");
+    world.works(&world.push).await;
+    assert_eq!(world.stored().await.version, 1, "too young to be replaced");
+    world.clock.advance(Duration::from_secs(20 * 60));
+    world.sandbox.script(TOKEN, expired).unwrap();
+    assert_eq!(code(&world.through(&world.push).await), "ExpiredProviderToken");
+    world.works(&world.push).await;
+    assert_eq!((world.stored().await.version, world.sandbox.provider_tokens_seen()), (2, 2));
+}
+
+#[tokio::test]
+async fn too_many_updates_are_no_reason_for_another() {
+    let world = world().await;
+    world.works(&world.push).await;
+    world.sandbox.script(TOKEN, vec![answer(429, Some("TooManyProviderTokenUpdates"), None); 3]).unwrap();
+    for _ in 0..3 {
+        assert_eq!(code(&world.through(&world.push).await), "TooManyProviderTokenUpdates");
+    }
+    world.works(&world.push).await;
+    assert_eq!((world.stored().await.version, world.sandbox.provider_tokens_seen()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_stored_token_of_another_key_is_replaced() {
+    let world = world().await;
+    let (team, key_id) = world.ids().await;
+    let id = ProviderTokenId { environment: "sandbox", team: &team, key_id: &key_id };
+    let issued_s = world.clock.now_ms() / 1_000;
+    let foreign = ProviderToken { jwt: "eyJh.eyJp.c2ln".into(), issued_s, version: 7 };
+    assert!(matches!(world.store.write_provider_token(id, &foreign, None).await, ProviderTokenWrite::Written));
+    world.works(&world.push).await;
+    assert_eq!(world.stored().await.version, 8);
+    // Whoever comes late gets the winner back with the lost condition.
+    match world.store.write_provider_token(id, &foreign, Some(7)).await {
+        ProviderTokenWrite::Conflict(Some(winner)) => assert_eq!(winner, world.stored().await),
+        other => panic!("{other:?}"),
+    }
+}
