@@ -231,9 +231,12 @@ fn notification(value: Option<&Json<'_>>, faults: &mut Vec<Fault>) -> Option<Not
     Some(Notification { title, body, image })
 }
 
-/// By the URL standard that browsers and phones follow (WHATWG URL).
+/// By the URL standard that browsers and phones follow (WHATWG URL), without what it forgives: a missing slash, and
+/// white space around it or in it.
 fn is_https(url: &str) -> bool {
-    url::Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.has_host())
+    let scheme = url.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://"));
+    let clean = !url.contains(|c: char| c.is_whitespace() || c.is_control());
+    scheme && clean && url::Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.has_host())
 }
 
 /// Names in `data` that FCM keeps for itself, and ours.

@@ -171,7 +171,19 @@ fn an_image_is_an_https_url_by_the_url_standard() {
     for yes in ["https://e.x/a", "HTTPS://é.example/é.png", "https://e.x:8443/?q"] {
         assert!(is_https(yes), "{yes}");
     }
-    for no in ["", "http://e.x/", "https://", "https:///", "//e.x/", "https://e.x:99999/", "data:,x", "https://e x/"] {
+    for no in [
+        "",
+        "http://e.x/",
+        "https://",
+        "https:///",
+        "//e.x/",
+        "https://e.x:99999/",
+        "data:,x",
+        "https://e x/",
+        "https:/e.x",
+        " https://e.x",
+        "https://e.x\n",
+    ] {
         assert!(!is_https(no), "{no}");
     }
 }
