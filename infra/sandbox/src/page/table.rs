@@ -43,7 +43,7 @@ fn row(entry: &Entry) -> String {
     let mut row = String::from(if entry.accepted { "<tr>" } else { "<tr class=\"refused\">" });
     for cell in cells {
         // Writing to a string cannot fail.
-        let _ = write!(row, "<td dir=\"auto\">{}</td>", clipped(&cell, CELL_MAX_CHARS));
+        let _ = write!(row, "<td><div dir=\"auto\">{}</div></td>", clipped(&cell, CELL_MAX_CHARS));
     }
     row.push_str("</tr>\n");
     row
