@@ -13,7 +13,7 @@ const TEXT_MAX_CHARS: usize = 1_000;
 /// Characters shown of a device token. No real one is longer.
 const TOKEN_MAX_CHARS: usize = 300;
 
-/// The items of the list of phones.
+/// The items of the list of phones. Nothing is between them, so that the script need not look after it.
 pub(super) fn cards(screens: &Screens<'_>) -> String {
     let mut html: String = screens.phones.iter().map(card).collect();
     if html.is_empty() {
@@ -38,7 +38,7 @@ fn card(phone: &Phone<'_>) -> String {
     if phone.left_off > 0 {
         let _ = write!(html, "<p class=\"more\">{} not shown.</p>", count(phone.left_off, "older one"));
     }
-    html.push_str("</li>\n");
+    html.push_str("</li>");
     html
 }
 

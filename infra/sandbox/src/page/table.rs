@@ -16,7 +16,7 @@ const CELL_MAX_CHARS: usize = 5_200;
 pub(super) const HEAD: &str = "<tr><th scope=\"col\">#<th scope=\"col\">At<th scope=\"col\">Provider<th scope=\"col\">Device\
     <th scope=\"col\">Title<th scope=\"col\">Text<th scope=\"col\">Data<th scope=\"col\">Outcome</tr>";
 
-/// The rows, in the order of the entries.
+/// The rows, in the order of the entries, with nothing between them.
 pub(super) fn rows<'a>(newest_first: impl Iterator<Item = &'a Entry>) -> String {
     let rows: String = newest_first.take(ROWS_MAX).map(row).collect();
     if rows.is_empty() { "<tr><td colspan=\"8\">Nothing yet.</td></tr>".to_owned() } else { rows }
@@ -45,6 +45,6 @@ fn row(entry: &Entry) -> String {
         // Writing to a string cannot fail.
         let _ = write!(row, "<td><div dir=\"auto\">{}</div></td>", clipped(&cell, CELL_MAX_CHARS));
     }
-    row.push_str("</tr>\n");
+    row.push_str("</tr>");
     row
 }
