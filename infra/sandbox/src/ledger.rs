@@ -104,6 +104,12 @@ impl Ledger {
         self.entries.iter().rev().take(count)
     }
 
+    /// Another one after each entry, when it is emptied, and after a restart that forgot everything.
+    pub(crate) fn version(&self) -> String {
+        let at = self.entries.back().map_or(0, |newest| newest.at);
+        format!("{}-{}-{at}", self.last_seq, self.entries.len())
+    }
+
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         if let Some(file) = &mut self.file {

@@ -23,6 +23,7 @@ impl Sandbox {
     pub fn router(&self) -> Router {
         Router::new()
             .route("/", get(page::show).post(secrets::handle))
+            .route("/page.js", get(page::script))
             .route("/ledger", get(show_ledger).delete(clear_ledger))
             .route("/scripts/{token}", put(put_script))
             .route("/token", post(oauth::handle))

@@ -8,4 +8,5 @@ mod fcm;
 mod frames;
 mod ledger;
 mod oauth;
+mod page;
 mod secrets;
