@@ -97,7 +97,7 @@ pub(crate) fn send_request(body: &Object<'_>) -> Result<SendRequest, Problem> {
     if !faults.is_empty() {
         return Err(refuse(faults));
     }
-    let content = Content { notification, data, collapse_key, priority: priority.unwrap_or_default() };
+    let content = Content { notification, data, collapse_key, app: None, priority: priority.unwrap_or_default() };
     fits(&to, &content)?;
     Ok(SendRequest { to, content, ttl_seconds, policy: policy.unwrap_or_default() })
 }
