@@ -66,7 +66,8 @@ fn version_1_hashes_this_text() {
     assert_eq!(send_value(&plain_request()).to_canonical(), expected);
 }
 
-/// An app that is not the project's first is one more member of version 1; absent it adds nothing, so no stored hash moves.
+/// An app that is not the project's first is one more member of version 1; absent it adds nothing, so no stored hash
+/// moves.
 #[test]
 fn a_named_app_is_a_member_of_its_own() {
     let mut request = plain_request();

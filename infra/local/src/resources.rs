@@ -1,4 +1,5 @@
-//! What a deployment consists of besides code: the table, the queues, the projects, the API keys and the provider secrets.
+//! What a deployment consists of besides code: the table, the queues, the projects, the API keys and the provider
+//! secrets.
 //!
 //! Created through the AWS SDKs, so that the built-in stand-ins and any other endpoint are set up alike. Creating what
 //! is there already changes nothing, except that a queue from an earlier run with another timing gets the present one.
