@@ -140,6 +140,7 @@ async fn without_table(app: &TestApp) -> axum::Router {
     let nowhere = aws_config_at(AwsTimeouts::within(timing.record), "http://127.0.0.1:9").await;
     let clock = Clock::system();
     api::router(Arc::new(api::Api {
+        projects: api::Projects::new(Store::new(aws_sdk_dynamodb::Client::new(&nowhere), "sendonce"), clock.clone(), 0),
         store: Store::new(aws_sdk_dynamodb::Client::new(&nowhere), "sendonce"),
         deliveries: queue::Queue::new(aws_sdk_sqs::Client::new(&nowhere), "http://127.0.0.1:9/q"),
         auth: Auth::new(app.system.store().clone(), clock.clone(), timing.key_cache),
@@ -160,9 +161,14 @@ async fn a_table_that_does_not_answer_is_503_with_retry_after_and_never_a_guess(
     let server = tokio::spawn(axum::serve(listener, without_table(&app).await).into_future());
     let authorization = format!("Bearer {}", app.api_key("acme"));
     let headers = [("authorization", authorization.as_str()), ("content-type", "application/json")];
-    let body = push("k", "device-0000001").to_string();
+    let mut body = push("k", "device-0000001");
+    let plain = body.to_string();
+    // Whether the project has the app is not known then, and not guessed.
+    body["app"] = json!("com.example.nope");
+    let names_an_app = body.to_string();
     for (method, path, body) in [
-        (Method::POST, "/v1/messages", body.as_str()),
+        (Method::POST, "/v1/messages", plain.as_str()),
+        (Method::POST, "/v1/messages", names_an_app.as_str()),
         (Method::GET, "/v1/messages?idempotency_key=k", ""),
         (Method::GET, "/v1/messages/msg_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ""),
     ] {

@@ -74,6 +74,7 @@ async fn another_body_under_the_key_is_refused_and_changes_nothing() {
         ("/priority", json!("normal")),
         ("/delivery", json!("at_most_once")),
         ("/collapse_key", json!("order-1042")),
+        ("/app", json!("com.example.acme.beta")),
         ("/data", json!({"order": "1042"})),
     ];
     for (pointer, value) in variants {

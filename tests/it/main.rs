@@ -13,6 +13,7 @@ mod support;
 mod access;
 mod api_crashes;
 mod api_keys;
+mod apps;
 mod bodies;
 mod consumers;
 mod contract;

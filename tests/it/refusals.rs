@@ -44,6 +44,8 @@ fn faults() -> Vec<(Value, &'static str, Vec<&'static str>)> {
         (with("/priority", json!("HIGH")), failed, vec!["/priority"]),
         (with("/delivery", json!("exactly_once")), failed, vec!["/delivery"]),
         (with("/collapse_key", json!("")), failed, vec!["/collapse_key"]),
+        (with("/app", json!("com.example.nope")), failed, vec!["/app"]),
+        (with("/app", json!(7)), failed, vec!["/app"]),
         (with("/to/0", device("ios", "00f")), failed, vec!["/to/0/token"]),
         (with("/data", json!({"a": "x".repeat(4_000)})), "payload_too_large_for_provider", vec![""]),
     ]

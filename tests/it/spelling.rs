@@ -23,7 +23,10 @@ async fn equal_requests_spelled_differently_are_duplicates() {
         // Defaults written out, and null for what is absent.
         r#"{"idempotency_key":"spelling","to":[{"platform":"android","token":"device-of-spelling"}],
             "notification":{"title":"Héllo","body":"World","image":null},"ttl_seconds":60,
-            "priority":"high","delivery":"at_least_once","data":{},"collapse_key":null}"#,
+            "priority":"high","delivery":"at_least_once","data":{},"collapse_key":null,"app":null}"#,
+        // The project's first app, named.
+        r#"{"idempotency_key":"spelling","to":[{"platform":"android","token":"device-of-spelling"}],
+            "notification":{"title":"Héllo","body":"World"},"ttl_seconds":60,"app":"com.example.acme"}"#,
         r#"{"idempotency_key":"spelling","to":[{"platform":"android","token":"device-of-spelling"}],
             "notification":{"title":"Héllo","body":"World"},"ttl_seconds":60,"data":null,"priority":null}"#,
         // The same device twice is one device.

@@ -139,6 +139,10 @@ pub struct Content {
     /// The caller's collapse id; absent means the message id is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collapse_key: Option<String>,
+    /// The bundle id of the app that iOS devices get it in; absent means the project's first, even if that one was
+    /// named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
     /// As asked; a silent push goes out with normal priority whatever was asked.
     #[serde(default)]
     pub priority: Priority,

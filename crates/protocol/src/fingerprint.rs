@@ -101,5 +101,9 @@ pub fn send_value(request: &SendRequest) -> Value {
     if let Some(collapse) = &request.content.collapse_key {
         members.push(("collapse_key".to_owned(), text(collapse)));
     }
+    // The project's first app counts as absent, so a request that names none hashes as it did before there were any.
+    if let Some(app) = &request.content.app {
+        members.push(("app".to_owned(), text(app)));
+    }
     Value::Object(members)
 }

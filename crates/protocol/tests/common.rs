@@ -114,8 +114,20 @@ fn content() -> impl Strategy<Value = Content> {
     let notification =
         (text(), text(), option::of(text())).prop_map(|(title, body, image)| Notification { title, body, image });
     let priority = prop::sample::select(vec![Priority::High, Priority::Normal]);
-    (option::of(notification), collection::btree_map(text(), text(), 0..5), option::of(text()), priority)
-        .prop_map(|(notification, data, collapse_key, priority)| Content { notification, data, collapse_key, priority })
+    (
+        option::of(notification),
+        collection::btree_map(text(), text(), 0..5),
+        option::of(text()),
+        option::of(text()),
+        priority,
+    )
+        .prop_map(|(notification, data, collapse_key, app, priority)| Content {
+            notification,
+            data,
+            collapse_key,
+            app,
+            priority,
+        })
 }
 
 pub(crate) fn send_request() -> impl Strategy<Value = SendRequest> {
@@ -132,6 +144,7 @@ pub(crate) fn plain_request() -> SendRequest {
             notification: Some(Notification { title: "Shipped".into(), body: "It is on its way".into(), image: None }),
             data: std::collections::BTreeMap::new(),
             collapse_key: None,
+            app: None,
             priority: Priority::High,
         },
         ttl_seconds: 86_400,

@@ -66,6 +66,21 @@ fn version_1_hashes_this_text() {
     assert_eq!(send_value(&plain_request()).to_canonical(), expected);
 }
 
+/// An app that is not the project's first is one more member of version 1; absent it adds nothing, so no stored hash
+/// moves.
+#[test]
+fn a_named_app_is_a_member_of_its_own() {
+    let mut request = plain_request();
+    request.content.app = Some("com.example.other".into());
+    let text = send_value(&request).to_canonical();
+    assert_eq!(
+        text.replace(r#""app":"com.example.other","#, ""),
+        send_value(&plain_request()).to_canonical(),
+        "{text}"
+    );
+    assert_ne!(hash("acme", "k", &request), hash("acme", "k", &plain_request()));
+}
+
 #[test]
 fn project_and_key_are_fields_of_their_own() {
     let request = plain_request();
@@ -80,7 +95,7 @@ fn project_and_key_are_fields_of_their_own() {
 #[test]
 fn every_single_change_of_meaning_changes_the_hash() {
     type Change = fn(&mut SendRequest);
-    let changes: [Change; 14] = [
+    let changes: [Change; 15] = [
         |r| r.to.swap(0, 1),
         |r| r.to.truncate(2),
         |r| r.to[1].platform = Platform::Ios,
@@ -95,6 +110,7 @@ fn every_single_change_of_meaning_changes_the_hash() {
         |r| drop(r.content.data.insert("\u{fb33}".into(), "Later".into())),
         |r| r.content.collapse_key = None,
         |r| r.content.collapse_key = Some("order-1043".into()),
+        |r| r.content.app = Some("com.example.other".into()),
         |r| r.content.priority = Priority::High,
         |r| r.ttl_seconds = 1,
         |r| r.policy = Policy::AtLeastOnce,

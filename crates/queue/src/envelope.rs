@@ -192,6 +192,7 @@ mod tests {
                 notification: None,
                 data: [("k".to_owned(), "\u{0}\u{ffff}".to_owned())].into(),
                 collapse_key: None,
+                app: None,
                 priority: Default::default(),
             },
             origin: Origin::Relay,
@@ -204,6 +205,16 @@ mod tests {
         let body = envelope.to_body().unwrap();
         assert!(body.is_ascii() && body.starts_with(r#"{"type":"deliver_v1""#), "{body}");
         assert_eq!(Envelope::parse(&body).unwrap(), envelope);
+    }
+
+    #[test]
+    fn the_app_is_carried_and_a_body_without_one_is_as_before() {
+        let mut named = copy();
+        named.content.app = Some("com.example.other".into());
+        let body = Envelope::Deliver(named.clone()).to_body().unwrap();
+        assert!(body.contains(r#""app":"com.example.other""#), "{body}");
+        assert_eq!(Envelope::parse(&body).unwrap(), Envelope::Deliver(named));
+        assert!(!Envelope::Deliver(copy()).to_body().unwrap().contains("app"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct ApiKey {
     pub revoked_at_ms: Option<u64>,
 }
 
-/// What came of storing an API key.
+/// What came of storing what a deployment starts with: an API key, a project.
 #[derive(Debug)]
 pub enum SeedOutcome {
     /// It is stored now.

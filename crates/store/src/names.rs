@@ -37,6 +37,8 @@ pub(crate) const NAME: &str = "name";
 pub(crate) const SCOPES: &str = "scopes";
 pub(crate) const REVOKED: &str = "revoked_at";
 
+pub(crate) const APPS: &str = "apps";
+
 pub(crate) const JWT: &str = "jwt";
 pub(crate) const ISSUED: &str = "iat";
 
@@ -44,6 +46,8 @@ pub(crate) const ISSUED: &str = "iat";
 pub(crate) const MESSAGE_SK: &str = "M";
 /// Sort key of an API key.
 pub(crate) const API_KEY_SK: &str = "A";
+/// Sort key of a project's settings.
+pub(crate) const PROJECT_SK: &str = "P";
 /// Sort key of a provider token.
 pub(crate) const PROVIDER_TOKEN_SK: &str = "J";
 
@@ -76,6 +80,11 @@ pub(crate) fn api_key_pk(hash: &[u8; 32]) -> String {
 /// The hash of an API key's partition key.
 pub(crate) fn hash_of_api_key_pk(pk: &str) -> Option<[u8; 32]> {
     data_encoding::HEXLOWER.decode(pk.strip_prefix("A#")?.as_bytes()).ok()?.try_into().ok()
+}
+
+/// Partition key of a project's settings.
+pub(crate) fn project_pk(project: &str) -> String {
+    format!("P#{project}")
 }
 
 /// Partition key of a shared provider token.

@@ -8,6 +8,7 @@ mod accept;
 pub mod contract;
 mod key;
 pub mod openapi;
+mod projects;
 mod query;
 mod request;
 mod routes;
@@ -17,6 +18,7 @@ mod validate;
 mod view;
 
 pub use accept::Accepting;
+pub use projects::Projects;
 pub use request::read_send;
 pub use routes::router;
 pub use settings::{Settings, parse_origin};
@@ -38,6 +40,8 @@ pub struct Api {
     pub deliveries: Queue,
     /// Who is calling.
     pub auth: Auth,
+    /// Which apps a message may name.
+    pub projects: Projects,
     /// Now.
     pub clock: Clock,
     /// Nonces.

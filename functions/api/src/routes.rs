@@ -8,7 +8,7 @@ use crate::{
     accept::accept,
     contract::{ROUTES, Route},
     key, openapi, query,
-    request::read_send,
+    request::Draft,
     view::{Accepted, Shown},
 };
 use axum::{
@@ -87,7 +87,9 @@ async fn caller(api: &Api, route: Route, headers: &HeaderMap) -> Result<Caller, 
 async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
     let caller = caller(&api, Route::Send, &headers).await?;
     let bytes = read_body(&headers, body).await?;
-    let (key, request) = read_send(&headers, &bytes)?;
+    let draft = Draft::read(&headers, &bytes)?;
+    let apps = if draft.names_app() { api.projects.apps(&caller.project).await? } else { Arc::default() };
+    let (key, request) = draft.finish(&apps)?;
     let verdict = accept(&api, &caller.project, &key, request).await.map_err(|error| {
         tracing::error!(error = %error, "a message id could not be made");
         Problem::unavailable()

@@ -83,6 +83,9 @@ rules! {
     DATA_VALUE = "/data/*", "Give a string.", None, "FCM HTTP v1 reference, Message.data";
     COLLAPSE_KEY = "/collapse_key", "Give a string of {min} to {max} bytes.", Some((1, 64)),
         "Apple, apns-collapse-id: at most 64 bytes";
+    APP = "/app", "Give a bundle id, a string of {min} to {max} letters, digits, hyphens and dots.", Some((1, 255)),
+        "Apple, CFBundleIdentifier: the characters; the length is Sendonce's";
+    APP_KNOWN = "/app", "This project has no such app.", None, OURS;
     TTL = "/ttl_seconds", "Give a whole number of seconds from {min} to {max}.", Some((0, 2_419_200)),
         "FCM, Set the lifespan of a message: at most 28 days";
     PRIORITY = "/priority", "Give high or normal.", None, OURS;

@@ -19,8 +19,8 @@ use sendonce_http::{
 use std::collections::{BTreeMap, HashSet};
 
 /// What a body may hold.
-pub(crate) const MEMBERS: [&str; 8] =
-    [key::MEMBER, "to", "notification", "data", "collapse_key", "ttl_seconds", "priority", "delivery"];
+pub(crate) const MEMBERS: [&str; 9] =
+    [key::MEMBER, "to", "notification", "data", "collapse_key", "app", "ttl_seconds", "priority", "delivery"];
 /// What a notification may hold.
 pub(crate) const NOTIFICATION_MEMBERS: [&str; 3] = ["title", "body", "image"];
 /// What a device may hold.
@@ -67,11 +67,16 @@ fn unknown(at: &str, name: &str, known: &[&str]) -> Problem {
     Problem::at(Code::UnknownMember, detail, vec![fault])
 }
 
-/// Makes the typed request.
+/// Whether the body names an app that could be one.
+pub(crate) fn names_app(body: &Object<'_>) -> bool {
+    body.get("app").and_then(bundle_id).is_some()
+}
+
+/// Makes the typed request. `apps` are the project's, the default first.
 ///
 /// # Errors
 /// 400 validation_failed with every fault, or 400 payload_too_large_for_provider.
-pub(crate) fn send_request(body: &Object<'_>) -> Result<SendRequest, Problem> {
+pub(crate) fn send_request(body: &Object<'_>, apps: &[String]) -> Result<SendRequest, Problem> {
     let mut faults = Vec::new();
     let to = devices(body.get("to"), &mut faults);
     let notification = notification(body.get("notification"), &mut faults);
@@ -79,6 +84,7 @@ pub(crate) fn send_request(body: &Object<'_>) -> Result<SendRequest, Problem> {
     let collapse_key = optional(body.get("collapse_key"), &rules::COLLAPSE_KEY, &mut faults, |value| {
         value.as_str().filter(|key| rules::COLLAPSE_KEY.allows(key.len())).map(str::to_owned)
     });
+    let app = app(body.get("app"), apps, &mut faults);
     let ttl_seconds = optional(body.get("ttl_seconds"), &rules::TTL, &mut faults, seconds).unwrap_or(TTL_DEFAULT);
     let priority = optional(body.get("priority"), &rules::PRIORITY, &mut faults, |value| {
         [Priority::High, Priority::Normal].into_iter().find(|word| value.as_str() == Some(word.as_str()))
@@ -97,7 +103,7 @@ pub(crate) fn send_request(body: &Object<'_>) -> Result<SendRequest, Problem> {
     if !faults.is_empty() {
         return Err(refuse(faults));
     }
-    let content = Content { notification, data, collapse_key, priority: priority.unwrap_or_default() };
+    let content = Content { notification, data, collapse_key, app, priority: priority.unwrap_or_default() };
     fits(&to, &content)?;
     Ok(SendRequest { to, content, ttl_seconds, policy: policy.unwrap_or_default() })
 }
@@ -124,6 +130,28 @@ fn optional<T>(
         faults.push(rule.broken_here());
     }
     found
+}
+
+/// What may be a bundle id (Apple, CFBundleIdentifier: ASCII letters, digits, hyphens and dots).
+fn bundle_id<'a>(value: &'a Json<'_>) -> Option<&'a str> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
+    value.as_str().filter(|app| rules::APP.allows(app.len()) && app.bytes().all(allowed))
+}
+
+/// The project's default, named, is the same as none: which one that is, is a setting and not part of the request.
+fn app(value: Option<&Json<'_>>, apps: &[String], faults: &mut Vec<Fault>) -> Option<String> {
+    let Some(app) = bundle_id(value?) else {
+        faults.push(rules::APP.broken_here());
+        return None;
+    };
+    match apps.iter().position(|known| known == app) {
+        None => {
+            faults.push(rules::APP_KNOWN.broken_here());
+            None
+        }
+        Some(0) => None,
+        Some(_) => Some(app.to_owned()),
+    }
 }
 
 fn seconds(value: &Json<'_>) -> Option<u32> {

@@ -67,7 +67,8 @@ pub(crate) async fn deploy(
     let router = api::router(Arc::new(api::Api {
         store: api_store.clone(),
         deliveries: Queue::new(inline_sqs, &queues.deliveries),
-        auth: Auth::new(api_store, clock.clone(), timing.key_cache),
+        auth: Auth::new(api_store.clone(), clock.clone(), timing.key_cache),
+        projects: api::Projects::new(api_store, clock.clone(), timing.key_cache),
         clock: clock.clone(),
         random: Random::system(),
         timing,

@@ -1,4 +1,5 @@
-//! What a deployment consists of besides code: the table, the queues, the API keys and the provider secrets.
+//! What a deployment consists of besides code: the table, the queues, the projects, the API keys and the provider
+//! secrets.
 //!
 //! Created through the AWS SDKs, so that the built-in stand-ins and any other endpoint are set up alike. Creating what
 //! is there already changes nothing, except that a queue from an earlier run with another timing gets the present one.
@@ -8,14 +9,15 @@ use aws_sdk_sqs::{Client, error::DisplayErrorContext, types::QueueAttributeName}
 use protocol::timing::{RECEIVES_MAX, Timing};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
-use store::{ApiKey, SeedOutcome, Store};
+use store::{ApiKey, Project, SeedOutcome, Store};
 
 /// The table's name.
 pub(crate) const TABLE: &str = "sendonce";
 /// The region that stand-ins and events name.
 pub(crate) const REGION: &str = "us-east-1";
-/// The projects that exist from the start.
-pub(crate) const PROJECTS: [&str; 2] = ["acme", "globex"];
+/// The projects that exist from the start, each with its apps, the default first.
+pub(crate) const PROJECTS: [(&str, &[&str]); 2] =
+    [("acme", &["com.example.acme", "com.example.acme.beta"]), ("globex", &["com.example.globex"])];
 
 /// Every scope there is.
 const ALL_SCOPES: [&str; 5] = ["messages:send", "messages:read", "refunds:create", "refunds:decide", "refunds:read"];
@@ -34,6 +36,18 @@ const KEYS: [(&str, &str, &str, &[&str]); 4] = [
 /// The API key of a name in the ready line.
 fn api_key(name: &str) -> String {
     format!("local_{name}_key")
+}
+
+/// Stores the projects' settings.
+pub(crate) async fn seed_projects(store: &Store) -> anyhow::Result<()> {
+    for (name, apps) in PROJECTS {
+        let project = Project { apps: apps.iter().map(|app| (*app).to_owned()).collect() };
+        match store.add_project(name, &project).await {
+            SeedOutcome::Stored | SeedOutcome::AlreadyThere => {}
+            SeedOutcome::Unknown(error) => bail!("the project {name} could not be stored: {error}"),
+        }
+    }
+    Ok(())
 }
 
 /// Stores the API keys and returns them by name.

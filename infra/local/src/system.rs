@@ -12,7 +12,7 @@ use crate::{
     pollers,
     ports::bind,
     ready::Ready,
-    resources::{self, PROJECTS, Queues, TABLE, create_queues, queue_arn, seed_api_keys},
+    resources::{self, PROJECTS, Queues, TABLE, create_queues, queue_arn, seed_api_keys, seed_projects},
     stream::{self, checkpoint::Checkpoints},
 };
 use anyhow::Context;
@@ -141,8 +141,8 @@ impl System {
             }
             None => Checkpoints::memory(),
         };
-        for project in PROJECTS {
-            sandbox.seed_project(project);
+        for (project, apps) in PROJECTS {
+            sandbox.seed_project_with(project, apps);
         }
 
         let limits = AwsTimeouts::within(Timing::PRODUCTION.record);
@@ -150,6 +150,7 @@ impl System {
         let dynamodb_config = aws_config_at(limits, &endpoints.dynamodb).await;
         let store = Store::new(aws_sdk_dynamodb::Client::new(&dynamodb_config), TABLE);
         let stream_arn = store.create_table().await.context("the table could not be created")?;
+        seed_projects(&store).await?;
         let api_keys = seed_api_keys(&store).await?;
         let sqs_client = aws_sdk_sqs::Client::new(&aws_config_at(limits, &endpoints.sqs).await);
         let queues = create_queues(&sqs_client, &timing).await?;

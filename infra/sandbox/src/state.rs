@@ -98,8 +98,21 @@ impl Sandbox {
     }
 
     /// Makes a Google account and an Apple team for a project and stores their credentials as the secrets
-    /// `sendonce/{project}/fcm` and `sendonce/{project}/apns`. Doing it again restores them.
+    /// `sendonce/{project}/fcm` and `sendonce/{project}/apns`. Doing it again restores them. The team has two apps,
+    /// `com.example.{project}` and its `.beta`.
     pub fn seed_project(&self, project: &str) {
+        let (team_id, team) = apns::team(project);
+        self.seed(project, team_id, team);
+    }
+
+    /// The same with these apps, the default first.
+    pub fn seed_project_with(&self, project: &str, apps: &[&str]) {
+        let (team_id, team) = apns::team(project);
+        let apps = apps.iter().map(|app| (*app).to_owned()).collect();
+        self.seed(project, team_id, Team { apps, ..team });
+    }
+
+    fn seed(&self, project: &str, team_id: String, team: Team) {
         let project_id = format!("{project}-sandbox");
         let email = format!("sendonce@{project_id}.iam.gserviceaccount.com");
         let base_url = &self.shared.base_url;
@@ -112,7 +125,6 @@ impl Sandbox {
             "token_uri": format!("{base_url}/token"),
             "fcm_base_url": base_url,
         });
-        let (team_id, team) = apns::team(project);
         let signing = json!({
             "key": self.shared.provider_key.pem(),
             "key_id": team.key_id,

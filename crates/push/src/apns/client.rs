@@ -108,6 +108,12 @@ impl Apns {
     /// One call.
     pub(crate) async fn send(&self, access: &Access, device: &Device, outgoing: &Outgoing<'_>) -> Answer {
         let secrets = [device.token.0.as_str(), &access.token];
+        let Some(topic) = access.key.topic(outgoing.content.app.as_deref()) else {
+            // For good, so that it is seen: the API took the app, and the credentials do not know it. Asking Apple for it
+            // could only end as TopicDisallowed or DeviceTokenNotForTopic.
+            let detail = "the project's APNs credentials do not list the app that the message names";
+            return Answer::Permanent(reason("app_not_in_credentials", detail, &secrets));
+        };
         let headers = payload::headers(&device.token, outgoing, self.clock.now_ms());
         let body = payload::build(outgoing.message_id, outgoing.content).to_string();
         let authorization = HeaderValue::from_str(&format!("bearer {}", access.token)).map(|mut value| {
@@ -120,7 +126,7 @@ impl Apns {
                 .uri(format!("{}/3/device/{}", access.key.base_url, device.token.0))
                 .header(AUTHORIZATION, authorization)
                 .header("apns-id", &headers.id)
-                .header("apns-topic", access.key.topic())
+                .header("apns-topic", topic)
                 .header("apns-push-type", headers.push_type)
                 .header("apns-expiration", headers.expiration)
                 .header("apns-priority", headers.priority.to_string())

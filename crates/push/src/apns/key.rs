@@ -82,10 +82,13 @@ impl Key {
         })
     }
 
-    /// The app that a message goes to.
-    pub(crate) fn topic(&self) -> &str {
-        // Where a message can name its app (the `app` member, later), it is looked up in `apps` here.
-        self.apps.first().map_or("", String::as_str)
+    /// The app that a message goes to: the one it names, else the first. `None` if it names one that is not listed.
+    pub(crate) fn topic(&self, named: Option<&str>) -> Option<&str> {
+        let mut apps = self.apps.iter().map(String::as_str);
+        match named {
+            None => apps.next(),
+            Some(named) => apps.find(|app| *app == named),
+        }
     }
 
     /// What connections and provider tokens are shared by.

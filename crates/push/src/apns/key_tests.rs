@@ -60,7 +60,11 @@ fn fault(change: impl FnOnce(&mut Value)) -> String {
 #[test]
 fn a_complete_secret_is_read() {
     let key = Key::parse(&secret().to_string()).unwrap();
-    assert_eq!((key.base_url.as_str(), key.topic()), ("https://api.push.apple.com", "com.example.app"));
+    assert_eq!((key.base_url.as_str(), key.topic(None)), ("https://api.push.apple.com", Some("com.example.app")));
+    assert_eq!(key.topic(Some("com.example.other")), Some("com.example.other"));
+    for unknown in ["", "com.example", "com.example.App", "com.example.app.x"] {
+        assert_eq!(key.topic(Some(unknown)), None, "{unknown}");
+    }
     assert_eq!(key.identity(), "production#DEF123GHIJ#ABC123DEFG#https://api.push.apple.com");
     assert_eq!(format!("{key:?}"), r#"Key { team_id: "DEF123GHIJ", key_id: "ABC123DEFG", .. }"#);
     let mut other = secret();

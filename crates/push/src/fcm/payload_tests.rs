@@ -15,6 +15,7 @@ fn content() -> Content {
         notification: Some(Notification { title: "Shipped".to_owned(), body: "On its way".to_owned(), image: None }),
         data: BTreeMap::from([("order".to_owned(), "1042".to_owned())]),
         collapse_key: None,
+        app: None,
         priority: Priority::High,
     }
 }

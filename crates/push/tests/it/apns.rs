@@ -62,6 +62,26 @@ async fn accepted_with_apples_headers() {
 }
 
 #[tokio::test]
+async fn a_message_goes_to_the_app_it_names_and_to_no_app_that_the_credentials_do_not_list() {
+    let world = world().await;
+    let prepared = world.ready().await;
+    let mut content = content();
+    let mut answers = Vec::new();
+    for app in ["com.example.acme.beta", "com.example.gone"] {
+        content.app = Some(app.to_owned());
+        let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX };
+        answers.push(prepared.send(&ios(TOKEN), &outgoing).await);
+    }
+    assert!(matches!(answers[0], Answer::Accepted { .. }), "{answers:?}");
+    assert!(matches!(answers[1], Answer::Permanent(_)), "{answers:?}");
+    assert_eq!(code(&answers[1]), "app_not_in_credentials");
+    let ledger = world.sandbox.ledger(Some(TOKEN));
+    assert_eq!(ledger.len(), 1, "nobody is called for an app that is not there: {ledger:?}");
+    assert_eq!(ledger[0].headers["apns-topic"], "com.example.acme.beta");
+    assert_eq!(ledger[0].payload.get("app"), None);
+}
+
+#[tokio::test]
 async fn a_repeat_has_the_same_id_and_another_device_has_not() {
     let world = world().await;
     let prepared = world.ready().await;

@@ -65,7 +65,7 @@ impl World {
 
 pub(crate) fn content() -> Content {
     let notification = Some(Notification { title: "Shipped".to_owned(), body: "On its way".to_owned(), image: None });
-    Content { notification, data: BTreeMap::new(), collapse_key: None, priority: Priority::High }
+    Content { notification, data: BTreeMap::new(), collapse_key: None, app: None, priority: Priority::High }
 }
 
 pub(crate) fn answer(status: u16, reason: Option<&str>, retry_after: Option<u64>) -> Outcome {

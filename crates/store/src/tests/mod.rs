@@ -4,6 +4,7 @@ mod api_keys;
 mod conditions;
 mod expressions;
 mod lost_answers;
+mod projects;
 mod round_trip;
 mod stream;
 mod support;

@@ -24,8 +24,14 @@ fn content() -> impl Strategy<Value = Content> {
     let shown =
         (text(), text(), option::of(text())).prop_map(|(title, body, image)| Notification { title, body, image });
     let priority = prop::sample::select(vec![Priority::High, Priority::Normal]);
-    (option::of(shown), collection::btree_map(text(), text(), 0..4), option::of(text()), priority)
-        .prop_map(|(notification, data, collapse_key, priority)| Content { notification, data, collapse_key, priority })
+    (option::of(shown), collection::btree_map(text(), text(), 0..4), option::of(text()), option::of(text()), priority)
+        .prop_map(|(notification, data, collapse_key, app, priority)| Content {
+            notification,
+            data,
+            collapse_key,
+            app,
+            priority,
+        })
 }
 
 fn devices() -> impl Strategy<Value = Vec<Device>> {

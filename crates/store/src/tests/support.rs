@@ -145,6 +145,7 @@ pub(super) fn request(devices: usize, body: &str) -> SendRequest {
             notification: Some(Notification { title: "Shipped".into(), body: body.into(), image: None }),
             data: std::collections::BTreeMap::new(),
             collapse_key: None,
+            app: None,
             priority: Priority::High,
         },
         ttl_seconds: 86_400,

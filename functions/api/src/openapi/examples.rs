@@ -15,12 +15,13 @@ pub(crate) fn sends() -> Value {
             },
         },
         "everything": {
-            "summary": "Every member, two platforms.",
+            "summary": "Every member, all platforms.",
             "value": {
                 "idempotency_key": "order-1042-delivered",
                 "to": [
                     {"platform": "android", "token": "pixel-of-ada-0001"},
                     {"platform": "web", "token": "browser-of-ada-0002"},
+                    {"platform": "ios", "token": "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"},
                 ],
                 "notification": {
                     "title": "Delivered",
@@ -29,6 +30,7 @@ pub(crate) fn sends() -> Value {
                 },
                 "data": {"order": "1042"},
                 "collapse_key": "order-1042",
+                "app": "com.example.acme.beta",
                 "ttl_seconds": 3600,
                 "priority": "high",
                 "delivery": "at_most_once",

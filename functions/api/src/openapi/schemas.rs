@@ -108,6 +108,9 @@ fn send() -> Value {
                  the message id under message_id."),
             "collapse_key": nullable(json!({"type": "string", "minLength": 1, "maxLength": most(&rules::COLLAPSE_KEY)}),
                 "A later message with the same key replaces this one; bytes count. Default: the message id."),
+            "app": nullable(json!({"type": "string", "minLength": 1, "maxLength": most(&rules::APP), "pattern": "^[A-Za-z0-9.-]+$"}),
+                "The bundle id of the app that ios devices get it in, one of the project's. Default: the project's first; \
+                 naming that one is the same as naming none."),
             "ttl_seconds": nullable(json!({"type": "integer", "minimum": 0, "maximum": most(&rules::TTL), "default": TTL_DEFAULT}),
                 "How long it is worth delivering."),
             "priority": nullable(json!({"type": "string", "enum": ["high", "normal", null], "default": "high"}),

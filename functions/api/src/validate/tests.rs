@@ -6,16 +6,21 @@ use sendonce_http::strict::read;
 
 const TO: &str = r#""to":[{"platform":"web","token":"t"}]"#;
 
+/// The project's, the default first.
+fn apps() -> [String; 2] {
+    ["com.example.shop".to_owned(), "com.example.shop-beta".to_owned()]
+}
+
 fn faults(body: &str) -> Vec<(String, String)> {
     let object = read(body.as_bytes()).unwrap();
-    match send_request(&object) {
+    match send_request(&object, &apps()) {
         Ok(_) => Vec::new(),
         Err(problem) => problem.errors().iter().map(|f| (f.pointer.clone(), f.detail.clone())).collect(),
     }
 }
 
 fn typed(body: &str) -> SendRequest {
-    send_request(&read(body.as_bytes()).unwrap()).unwrap()
+    send_request(&read(body.as_bytes()).unwrap(), &apps()).unwrap()
 }
 
 /// A rule, a body that breaks it and no other, and where.
@@ -52,6 +57,13 @@ fn broken() -> Vec<(Rule, String, &'static str)> {
         (rules::DATA_VALUE, with(r#""data":{"a":null}"#), "/data/a"),
         (rules::COLLAPSE_KEY, with(r#""collapse_key":"""#), "/collapse_key"),
         (rules::COLLAPSE_KEY, with(&format!(r#""collapse_key":"{}""#, "é".repeat(33))), "/collapse_key"),
+        (rules::APP, with(r#""app":7"#), "/app"),
+        (rules::APP, with(r#""app":"""#), "/app"),
+        (rules::APP, with(r#""app":"com.example_shop""#), "/app"),
+        (rules::APP, with(r#""app":"com.éxample""#), "/app"),
+        (rules::APP, with(&format!(r#""app":"{}""#, "a".repeat(256))), "/app"),
+        (rules::APP_KNOWN, with(&format!(r#""app":"{}""#, "a".repeat(255))), "/app"),
+        (rules::APP_KNOWN, with(r#""app":"com.example.Shop""#), "/app"),
         (rules::TTL, with(r#""ttl_seconds":60.5"#), "/ttl_seconds"),
         (rules::TTL, with(r#""ttl_seconds":60.00000000000000001"#), "/ttl_seconds"),
         (rules::TTL, with(r#""ttl_seconds":-1"#), "/ttl_seconds"),
@@ -77,8 +89,7 @@ fn every_rule_is_broken_alone_and_named_at_its_place() {
 
 #[test]
 fn all_faults_are_reported_together() {
-    let body =
-        r#"{"to":[1,{"platform":"x"}],"notification":{"title":1},"data":{"from":2},"ttl_seconds":true,"priority":0}"#;
+    let body = r#"{"to":[1,{"platform":"x"}],"notification":{"title":1},"data":{"from":2},"app":"x","ttl_seconds":true,"priority":0}"#;
     let pointers: Vec<String> = faults(body).into_iter().map(|(pointer, _)| pointer).collect();
     let expected = [
         "/to/0",
@@ -87,6 +98,7 @@ fn all_faults_are_reported_together() {
         "/notification/title",
         "/notification/body",
         "/data/from",
+        "/app",
         "/ttl_seconds",
         "/priority",
     ];
@@ -115,6 +127,20 @@ fn spellings_of_one_request_make_one_typed_request() {
 }
 
 #[test]
+fn a_named_app_is_part_of_the_request_unless_it_is_the_default() {
+    let app = |member: &str| typed(&format!(r#"{{{TO},"data":{{"a":"b"}}{member}}}"#)).content.app;
+    for none in ["", r#","app":null"#, r#","app":"com.example.shop""#] {
+        assert_eq!(app(none), None, "{none}");
+    }
+    assert_eq!(app(r#","app":"com.example.shop-beta""#).as_deref(), Some("com.example.shop-beta"));
+    // A project without apps has none to name, and everything else works.
+    let without = |body: &str| send_request(&read(body.as_bytes()).unwrap(), &[]).map_err(|problem| problem.code());
+    assert!(without(&format!(r#"{{{TO},"data":{{"a":"b"}}}}"#)).is_ok());
+    let named = format!(r#"{{{TO},"data":{{"a":"b"}},"app":"com.example.shop"}}"#);
+    assert_eq!(without(&named), Err("validation_failed"));
+}
+
+#[test]
 fn the_first_unknown_member_in_the_text_is_named() {
     let first = |body: &str| {
         let problem = known(&read(body.as_bytes()).unwrap()).unwrap_err();
@@ -134,7 +160,7 @@ fn the_payload_is_measured_before_anything_is_stored() {
         };
         let code = |bytes: usize| {
             let text = body(bytes);
-            send_request(&read(text.as_bytes()).unwrap()).err().map(|problem| problem.code())
+            send_request(&read(text.as_bytes()).unwrap(), &apps()).err().map(|problem| problem.code())
         };
         let (id, content) = ("x".repeat(ID_LEN), typed(&body(1)).content);
         let (size, limit) = match platform {
@@ -153,8 +179,8 @@ fn only_the_platforms_of_the_request_are_measured() {
     let with = |platform: &str, token: &str| {
         format!(r#"{{"to":[{{"platform":"{platform}","token":"{token}"}}],"data":{{{}}}}}"#, data.join(","))
     };
-    assert!(send_request(&read(with("android", "t").as_bytes()).unwrap()).is_ok());
-    let refused = send_request(&read(with("ios", "00ff").as_bytes()).unwrap()).unwrap_err();
+    assert!(send_request(&read(with("android", "t").as_bytes()).unwrap(), &apps()).is_ok());
+    let refused = send_request(&read(with("ios", "00ff").as_bytes()).unwrap(), &apps()).unwrap_err();
     assert_eq!(refused.code(), "payload_too_large_for_provider");
 }
 

@@ -26,7 +26,8 @@ fn read(header: Option<&str>, body: &[u8]) -> Result<(String, Fingerprint), &'st
     if let Some(key) = header {
         headers.insert("idempotency-key", HeaderValue::from_str(key).unwrap());
     }
-    let (key, request) = read_send(&headers, &Bytes::copy_from_slice(body)).map_err(|problem| problem.code())?;
+    let apps = meaning::APPS.map(str::to_owned);
+    let (key, request) = read_send(&headers, &Bytes::copy_from_slice(body), &apps).map_err(|problem| problem.code())?;
     let fingerprint = Fingerprint::of_send("acme", &key, &request);
     Ok((key, fingerprint))
 }

@@ -12,11 +12,15 @@ pub(crate) struct Meaning {
     pub(crate) notification: Option<(String, String, Option<String>)>,
     pub(crate) data: BTreeMap<String, String>,
     pub(crate) collapse_key: Option<String>,
+    /// Which of [`APPS`].
+    pub(crate) app: usize,
     pub(crate) ttl: u32,
     pub(crate) normal: bool,
     pub(crate) at_most_once: bool,
 }
 
+/// The project's apps; the first is the default.
+pub(crate) const APPS: [&str; 3] = ["com.example.shop", "com.example.shop.beta", "com.example.Shop"];
 const TTL_MAX: u32 = 2_419_200;
 
 /// Text with the characters that careless code confuses: composed and decomposed, look-alikes, noncharacters, controls,
@@ -74,11 +78,12 @@ pub(crate) fn meaning() -> impl Strategy<Value = Meaning> {
         notification,
         prop::collection::btree_map(name(), text(0, 6), 0..4),
         collapse,
+        0..APPS.len(),
         prop_oneof![Just(86_400), 0..=TTL_MAX],
         any::<bool>(),
         any::<bool>(),
     )
-        .prop_map(|(key, to, notification, mut data, collapse_key, ttl, normal, at_most_once)| {
+        .prop_map(|(key, to, notification, mut data, collapse_key, app, ttl, normal, at_most_once)| {
             let mut unique: Vec<(&str, String)> = Vec::new();
             for device in to {
                 if !unique.contains(&device) {
@@ -88,7 +93,7 @@ pub(crate) fn meaning() -> impl Strategy<Value = Meaning> {
             if notification.is_none() && data.is_empty() {
                 data.insert("a".to_owned(), "b".to_owned());
             }
-            Meaning { key, to: unique, notification, data, collapse_key, ttl, normal, at_most_once }
+            Meaning { key, to: unique, notification, data, collapse_key, app, ttl, normal, at_most_once }
         })
 }
 
@@ -106,7 +111,7 @@ pub(crate) fn change() -> impl Strategy<Value = Change> {
 }
 
 impl Change {
-    pub(crate) const KINDS: usize = 16;
+    pub(crate) const KINDS: usize = 17;
 
     pub(crate) fn kind(&self) -> usize {
         self.kind
@@ -158,7 +163,8 @@ impl Change {
             }
             12 => other.collapse_key = Some(self.one_character(m.collapse_key.as_deref().unwrap_or(""))),
             13 => other.ttl = if m.ttl == 0 { 1 } else { m.ttl - 1 },
-            14 => other.normal = !m.normal,
+            14 => other.app = self.place.index(APPS.len()),
+            15 => other.normal = !m.normal,
             _ => other.at_most_once = !m.at_most_once,
         }
         (other != *m && other.is_valid()).then_some(other)

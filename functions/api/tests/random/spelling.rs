@@ -1,7 +1,7 @@
 //! One meaning in many spellings: member order, white space, escapes, numbers, defaults, nulls, duplicates, and the key
 //! in the body, in the header, or in both.
 
-use super::meaning::Meaning;
+use super::meaning::{APPS, Meaning};
 use proptest::prelude::*;
 
 /// Choices, used up in order and then from the start.
@@ -152,6 +152,12 @@ pub(crate) fn write(m: &Meaning, how: &Spelling) -> (Option<String>, String) {
     match &m.collapse_key {
         None => w.nothing(&mut members, "collapse_key"),
         Some(key) => members.push(("collapse_key", w.string(key))),
+    }
+    // The default, named or not.
+    if m.app == 0 && w.choose(2) == 0 {
+        w.nothing(&mut members, "app");
+    } else {
+        members.push(("app", w.string(APPS[m.app])));
     }
     if m.ttl == 86_400 && w.choose(2) == 0 {
         w.nothing(&mut members, "ttl_seconds");
