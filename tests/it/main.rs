@@ -36,6 +36,7 @@ mod provider;
 mod racing;
 mod refusals;
 mod relay_crashes;
+mod second_reading;
 mod spelling;
 mod stalls;
 mod wire;
