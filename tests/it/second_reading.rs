@@ -218,3 +218,54 @@ async fn a_dead_letter_that_was_never_called_for_is_sent_once() {
     assert_eq!(app.calls("device-of-dead").len(), 1);
     app.stop().await;
 }
+
+/// What every client of SQS may do to us: copies of a copy. The lease and the delivery's state sort them out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_of_a_copy_cause_one_call() {
+    let app = start().await;
+    app.control(&json!({"deliver": "pause", "relay": "pause"}));
+    let id = app.queued(&push("copied", "device-of-copied")).await;
+    let copy = eventually("the copy is there", async || app.queues.take(DELIVERIES, 0).await.pop()).await;
+    for _ in 0..5 {
+        app.queues.send(DELIVERIES, copy.body().unwrap()).await;
+    }
+    app.control(&json!({"deliver": "resume", "relay": "resume"}));
+    app.reaches(&id, "sent").await;
+    app.drained().await;
+    assert_eq!(app.calls("device-of-copied").len(), 1);
+    assert_eq!(app.message(&id).await["deliveries"][0]["attempts"], 1);
+    app.stop().await;
+}
+
+/// The consumer dies after `effect`. Nobody but SQS brings the copy back, when its visibility timeout is over.
+async fn dies(effect: &str, delivery: &str, status: &str, calls: usize) {
+    let app = start().await;
+    app.control(&json!({"relay": "pause"}));
+    app.crash("deliver", &format!("after_{effect}"));
+    let mut body = push("crash", "device-of-crash");
+    body["delivery"] = json!(delivery);
+    let id = app.queued(&body).await;
+    app.crashed().await;
+    assert_eq!(app.queues.left(DELIVERIES).await, 1, "the copy is hidden, not gone");
+    app.pass(45).await;
+    app.reaches(&id, status).await;
+    app.control(&json!({"relay": "resume"}));
+    app.drained().await;
+    assert_eq!(app.calls("device-of-crash").len(), calls);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_visibility_timeout_repairs_a_crash_after_the_claim() {
+    dies("claim", "at_least_once", "sent", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_visibility_timeout_brings_no_second_call_at_most_once() {
+    dies("call", "at_most_once", "unknown", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_visibility_timeout_ends_the_copy_of_a_crash_after_the_record() {
+    dies("record", "at_least_once", "sent", 1).await;
+}

@@ -152,17 +152,17 @@ impl System {
         }
 
         let limits = AwsTimeouts::within(Timing::PRODUCTION.record);
-        let endpoints = Endpoints { dynamodb: dynamodb_url, sqs: sqs_url, sandbox: sandbox_url };
+        let endpoints =
+            Endpoints { dynamodb: dynamodb_url, table: options.name.clone(), sqs: sqs_url, sandbox: sandbox_url };
         let dynamodb_config = aws_config_at(limits, &endpoints.dynamodb).await;
-        let store = Store::new(aws_sdk_dynamodb::Client::new(&dynamodb_config), &options.name);
+        let store = Store::new(aws_sdk_dynamodb::Client::new(&dynamodb_config), &endpoints.table);
         let stream_arn = store.create_table().await.context("the table could not be created")?;
         let api_keys = seed_api_keys(&store).await?;
         let sqs_client = aws_sdk_sqs::Client::new(&aws_config_at(limits, &endpoints.sqs).await);
         let queues = create_queues(&sqs_client, &options.name, &timing).await?;
 
         let (crashes, inline) = (Crashes::default(), InlineSwitch::default());
-        let deployment =
-            deploy(&endpoints, &options.name, &queues, timing, &clock, &crashes, &inline, &options.cors).await;
+        let deployment = deploy(&endpoints, &queues, timing, &clock, &crashes, &inline, &options.cors).await;
         let control = Control {
             clock: clock.clone(),
             data: data.clone(),
@@ -184,7 +184,7 @@ impl System {
             &deployment.relay,
             streams,
             stream_arn,
-            options.name,
+            endpoints.table,
             checkpoints,
             dynamo.as_ref(),
             timing,

@@ -37,14 +37,29 @@ impl TestApp {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let url = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self::start_as(Options {
-            dynamodb_url: url("AWS_ENDPOINT_URL_DYNAMODB"),
-            sqs_url: url("AWS_ENDPOINT_URL_SQS"),
+        let (dynamodb_url, sqs_url) = (url("AWS_ENDPOINT_URL_DYNAMODB"), url("AWS_ENDPOINT_URL_SQS"));
+        let app = Self::start_as(Options {
+            dynamodb_url: dynamodb_url.clone(),
+            sqs_url: sqs_url.clone(),
             // The first test of a process may have had its number in an earlier one, so the time goes with it.
             name: format!("it-{}-{}-{next}", platform::Clock::system().now_ms(), std::process::id()),
             ..Options::free_ports()
         })
-        .await
+        .await;
+        // A test that met the built-in ones after all would say nothing new.
+        let ready = app.system.ready();
+        assert!(dynamodb_url.is_none_or(|url| ready.dynamodb == url));
+        assert!(sqs_url.is_none_or(|url| ready.sqs == url && !app.queues.built_in()));
+        app
+    }
+
+    /// Lets time pass that the queues see too: the short profile's, so real seconds where the clock is not ours.
+    pub(crate) async fn pass(&self, seconds: u64) {
+        if self.queues.built_in() {
+            self.advance(seconds);
+        } else {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+        }
     }
 
     async fn start_as(options: Options) -> Self {
