@@ -1,14 +1,18 @@
 //! The main stories once more, against whatever DynamoDB and SQS the environment names: a second reading of AWS's
 //! semantics by code that shares nothing with the built-in stand-ins.
 //!
-//! `AWS_ENDPOINT_URL_DYNAMODB` and `AWS_ENDPOINT_URL_SQS` say where (see `tests/ministack`); without them the built-in
-//! ones are used, so these tests always run. Time is real here: no clock is moved, waits are the short profile's.
+//! `AWS_ENDPOINT_URL_DYNAMODB` and `AWS_ENDPOINT_URL_SQS` say where, to every test of this crate (see
+//! `tests/ministack`); without them the built-in ones are used, so these tests always run. Time is real here: the short
+//! profile's waits are waited for, because no clock but the built-in ones' can be moved.
 //!
-//! Left out by name, because the story needs what only the built-in stand-ins have:
+//! `tests/ministack` runs these and the modules that need nothing else. Left out by name, because the story needs what
+//! only the built-in stand-ins have:
 //! - `copies`: every copy stored twice on request. No stand-in of others duplicates or reorders.
-//! - `key_expiry`, `deadlines`, `consumers`, `stalls`, `load` and the crashes of `deliver_crashes`, `dead_letters`: they
-//!   move the one clock past leases, visibility timeouts and TTLs; ministack has a clock of its own.
+//! - `key_expiry`, `deadlines`, `consumers`, `stalls`, `garbage`, `dead_letters`, `deliver_crashes`: they look into the
+//!   built-in SQS, or move its clock past leases, visibility timeouts and delays. ministack has a clock of its own.
+//! - `load`, `figures`: what they measure is the built-in pair.
 //! - `data_dir`, `process`, `program`: what survives kill -9 is a property of the built-in stand-ins.
+//! - `contract`: it needs no service.
 //!
 //! Where ministack 1.5.33 is known to differ from AWS, measured by boto3 checks run on it; nothing here touches these:
 //! - SQS: a second delete of one receipt, and a delete by a stale receipt, are `ReceiptHandleIsInvalid`. AWS documents
@@ -25,13 +29,9 @@ use crate::support::{Answer, DEAD, DELIVERIES, PARKING, TestApp, eventually, pus
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-async fn start() -> TestApp {
-    TestApp::start_on_configured_services().await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn first_repeat_and_mismatch() {
-    let app = start().await;
+    let app = TestApp::start().await;
     let body = push("story", "device-of-story");
     let id = app.queued(&body).await;
     app.duplicate(&body, &id).await;
@@ -48,7 +48,7 @@ async fn first_repeat_and_mismatch() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_means_another_message_in_another_project() {
-    let app = start().await;
+    let app = TestApp::start().await;
     let (ours, theirs) = (push("shared", "device-of-acme"), push("shared", "device-of-globex"));
     let id = app.queued(&ours).await;
     let answer = app.post("globex", &[], theirs.to_string()).await.expect(202);
@@ -68,7 +68,7 @@ async fn all_at_once(app: &TestApp, bodies: &[Value]) -> Vec<Answer> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_50_equal_sends_at_once_one_is_queued() {
-    let app = start().await;
+    let app = TestApp::start().await;
     let body = push("race", "device-of-race");
     let answers = all_at_once(&app, &vec![body.clone(); 50]).await;
     let id = answers[0].clone().expect(202).id();
@@ -86,7 +86,7 @@ async fn of_50_equal_sends_at_once_one_is_queued() {
 /// The losers learn what won from the item that the refused write gives back (`ALL_OLD`).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_bodies_that_race_for_a_key_one_wins() {
-    let app = start().await;
+    let app = TestApp::start().await;
     let mut other = push("race", "device-of-race");
     other["notification"]["title"] = json!("Delayed");
     let two = [push("race", "device-of-race"), other];
@@ -113,7 +113,7 @@ async fn of_two_bodies_that_race_for_a_key_one_wins() {
 /// One chunk, and the first device of a second one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn twenty_and_twenty_one_devices_are_called_once_each() {
-    let app = start().await;
+    let app = TestApp::start().await;
     for count in [20, 21] {
         let name = format!("crowd-{count}");
         let devices = tokens(&name, count);
@@ -132,7 +132,7 @@ async fn twenty_and_twenty_one_devices_are_called_once_each() {
 /// The relay reads the table's stream: shards, iterators and records of whatever DynamoDB it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_crash_behind_the_write_the_relay_delivers() {
-    let app = start().await;
+    let app = TestApp::start().await;
     app.crash("api", "after_put");
     let devices = tokens("abandoned", 45);
     app.send(&push_to("abandoned", &devices), 502).await;
@@ -147,7 +147,7 @@ async fn after_a_crash_behind_the_write_the_relay_delivers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_that_dies_is_repeated_from_the_stream() {
-    let app = start().await;
+    let app = TestApp::start().await;
     app.control(&json!({"relay": "pause", "inline_send": "fail"}));
     let devices = tokens("relayed", 5);
     let mut ids = Vec::new();
@@ -172,7 +172,7 @@ async fn a_relay_that_dies_is_repeated_from_the_stream() {
 /// The retry is a delayed copy (`DelaySeconds`).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_503_the_device_is_tried_again_and_reached() {
-    let app = start().await;
+    let app = TestApp::start().await;
     app.script("device-of-503", &json!([{"status": 503}, "accept"])).await;
     let id = app.queued(&push("503", "device-of-503")).await;
     let message = app.reaches(&id, "sent").await;
@@ -186,7 +186,7 @@ async fn after_a_503_the_device_is_tried_again_and_reached() {
 /// SQS counts receives and gives up (`RedrivePolicy`); what the dead-letter function then cannot read is parked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn garbage_is_redriven_by_sqs_and_parked() {
-    let app = start().await;
+    let app = TestApp::start().await;
     app.control(&json!({"deliver": "pause", "dead_letter": "pause"}));
     app.queues.send(DELIVERIES, "not json").await;
     app.queues.wear_out(1).await;
@@ -202,7 +202,7 @@ async fn garbage_is_redriven_by_sqs_and_parked() {
 /// A copy that was only received too often is a copy again, and is sent once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_letter_that_was_never_called_for_is_sent_once() {
-    let app = start().await;
+    let app = TestApp::start().await;
     app.control(&json!({"deliver": "pause", "relay": "pause", "dead_letter": "pause"}));
     let id = app.queued(&push("dead", "device-of-dead")).await;
     app.queues.wear_out(1).await;
@@ -222,7 +222,7 @@ async fn a_dead_letter_that_was_never_called_for_is_sent_once() {
 /// What every client of SQS may do to us: copies of a copy. The lease and the delivery's state sort them out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_of_a_copy_cause_one_call() {
-    let app = start().await;
+    let app = TestApp::start().await;
     app.control(&json!({"deliver": "pause", "relay": "pause"}));
     let id = app.queued(&push("copied", "device-of-copied")).await;
     let copy = eventually("the copy is there", async || app.queues.take(DELIVERIES, 0).await.pop()).await;
@@ -239,7 +239,7 @@ async fn copies_of_a_copy_cause_one_call() {
 
 /// The consumer dies after `effect`. Nobody but SQS brings the copy back, when its visibility timeout is over.
 async fn dies(effect: &str, delivery: &str, status: &str, calls: usize) {
-    let app = start().await;
+    let app = TestApp::start().await;
     app.control(&json!({"relay": "pause"}));
     app.crash("deliver", &format!("after_{effect}"));
     let mut body = push("crash", "device-of-crash");

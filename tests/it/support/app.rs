@@ -18,6 +18,8 @@ pub(crate) struct TestApp {
     pub(crate) system: System,
     pub(crate) http: HttpClient,
     pub(crate) queues: Queues,
+    /// The table's name.
+    pub(crate) table: String,
     barriers: AtomicU32,
 }
 
@@ -26,31 +28,28 @@ impl TestApp {
         Self::start_with(Timing::SHORT).await
     }
 
-    pub(crate) async fn start_with(timing: Timing) -> Self {
-        Self::start_as(Options { timing, ..Options::free_ports() }).await
-    }
-
     /// With the services that the environment names, as `cargo run` would use them; the built-in ones without. A
-    /// service that is not built in is shared by all tests and lives by its own clock, so the table and the queues have
-    /// names of their own, and the system's clock must not be moved.
-    pub(crate) async fn start_on_configured_services() -> Self {
+    /// service that is not built in is shared by all tests, so the table and the queues have names of their own.
+    pub(crate) async fn start_with(timing: Timing) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
+        // Silent, unless RUST_LOG asks for the system's side of the story.
+        platform::init_logs("off");
         let url = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let (dynamodb_url, sqs_url) = (url("AWS_ENDPOINT_URL_DYNAMODB"), url("AWS_ENDPOINT_URL_SQS"));
-        let app = Self::start_as(Options {
-            dynamodb_url: dynamodb_url.clone(),
-            sqs_url: sqs_url.clone(),
-            // The first test of a process may have had its number in an earlier one, so the time goes with it.
-            name: format!("it-{}-{}-{next}", platform::Clock::system().now_ms(), std::process::id()),
-            ..Options::free_ports()
-        })
-        .await;
+        let name = if dynamodb_url.is_none() && sqs_url.is_none() {
+            Options::NAME.to_owned()
+        } else {
+            let next = NEXT.fetch_add(1, Ordering::Relaxed);
+            // An earlier process may have had the same number, so the time goes with it.
+            format!("it-{}-{}-{next}", platform::Clock::system().now_ms(), std::process::id())
+        };
+        let options = Options { dynamodb_url, sqs_url, name: name.clone(), timing, ..Options::free_ports() };
+        let system = System::start(options.clone()).await.unwrap();
         // A test that met the built-in ones after all would say nothing new.
-        let ready = app.system.ready();
-        assert!(dynamodb_url.is_none_or(|url| ready.dynamodb == url));
-        assert!(sqs_url.is_none_or(|url| ready.sqs == url && !app.queues.built_in()));
-        app
+        assert!(options.dynamodb_url.is_none_or(|url| system.ready().dynamodb == url));
+        assert!(options.sqs_url.is_none_or(|url| system.ready().sqs == url && system.sqs().is_none()));
+        let queues = Queues::new(&system.ready().sqs, system.sqs().cloned(), name.clone()).await;
+        Self { system, http: HttpClient::new(), queues, table: name, barriers: AtomicU32::new(0) }
     }
 
     /// Lets time pass that the queues see too: the short profile's, so real seconds where the clock is not ours.
@@ -60,15 +59,6 @@ impl TestApp {
         } else {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
         }
-    }
-
-    async fn start_as(options: Options) -> Self {
-        // Silent, unless RUST_LOG asks for the system's side of the story.
-        platform::init_logs("off");
-        let name = options.name.clone();
-        let system = System::start(options).await.unwrap();
-        let queues = Queues::new(&system.ready().sqs, system.sqs().cloned(), name).await;
-        Self { system, http: HttpClient::new(), queues, barriers: AtomicU32::new(0) }
     }
 
     /// Ends the system, which must end cleanly.
