@@ -72,7 +72,7 @@ async fn what_only_the_relay_can_deliver_waits_for_the_relay() {
     // Long past grace and window there is still no copy that could be delivered.
     app.advance(600);
     app.duplicate(&body, &id).await;
-    assert_eq!(app.queues.held(DELIVERIES), 0);
+    assert_eq!(app.queues.left(DELIVERIES).await, 0);
     let waiting = app.message(&id).await;
     assert_eq!((&waiting["status"], &waiting["counts"]["pending"]), (&json!("queued"), &json!(1)));
     assert!(app.calls("device-of-relay-only").is_empty());

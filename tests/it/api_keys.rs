@@ -46,7 +46,7 @@ async fn a_key_works_from_within_the_cache_s_time_and_stops_within_it() {
     #[expect(clippy::disallowed_methods, reason = "a person with the console revokes a key")]
     let update = table.update_item();
     update
-        .table_name("sendonce")
+        .table_name(&app.table)
         .key("pk", pk)
         .key("sk", AttributeValue::S("A".to_owned()))
         .update_expression("SET revoked_at = :now")
@@ -65,7 +65,7 @@ async fn the_table_never_holds_a_key_in_the_clear() {
     let app = TestApp::start().await;
     app.queued(&push("some-key", "device-0000001")).await;
     let config = aws_config_at(AwsTimeouts::within(20_000), &app.system.ready().dynamodb).await;
-    let items = aws_sdk_dynamodb::Client::new(&config).scan().table_name("sendonce").send().await.unwrap();
+    let items = aws_sdk_dynamodb::Client::new(&config).scan().table_name(&app.table).send().await.unwrap();
     assert!(items.count > 4);
     let text = format!("{:?}", items.items());
     for key in app.system.ready().api_keys.values() {

@@ -37,6 +37,7 @@ mod provider;
 mod racing;
 mod refusals;
 mod relay_crashes;
+mod second_reading;
 mod spelling;
 mod stalls;
 mod wire;

@@ -71,7 +71,7 @@ async fn corrupt(app: &TestApp, from: &str) {
     let table = aws_sdk_dynamodb::Client::new(&config);
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let key = KeyHash::of(Operation::Message, "acme", from).to_base32();
-    let item = table.get_item().table_name("sendonce").key("pk", text(&format!("K#{key}"))).key("sk", text("M"));
+    let item = table.get_item().table_name(&app.table).key("pk", text(&format!("K#{key}"))).key("sk", text("M"));
     let mut late = item.send().await.unwrap().item.unwrap();
     late.insert("pk".to_owned(), text("K#late"));
     late.insert("at".to_owned(), AttributeValue::N(u64::MAX.to_string()));
@@ -79,7 +79,7 @@ async fn corrupt(app: &TestApp, from: &str) {
     for item in [late, unreadable] {
         #[expect(clippy::disallowed_methods, reason = "a hand that is not ours writes into the table")]
         let put = table.put_item();
-        put.table_name("sendonce").set_item(Some(item)).send().await.unwrap();
+        put.table_name(&app.table).set_item(Some(item)).send().await.unwrap();
     }
 }
 
@@ -102,7 +102,7 @@ async fn a_corrupt_item_is_parked_and_blocks_nobody() {
     app.drained().await;
     assert_eq!(app.calls("device-of-behind").len(), 1);
     // Parked once before the crash and once after it: the crash came before anybody knew.
-    assert_eq!(app.queues.held(PARKING), 2);
+    assert_eq!(app.queues.left(PARKING).await, 2);
     app.stop().await;
 }
 

@@ -4,7 +4,7 @@ use crate::{
     crash::Crashes,
     inline::InlineSwitch,
     invoke::{Function, Handler},
-    resources::{Queues, TABLE},
+    resources::Queues,
 };
 use aws_sdk_sqs::config::SharedInterceptor;
 use axum::http::HeaderValue;
@@ -17,10 +17,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 use store::Store;
 
-/// Where the services are.
+/// Where the services are, and which table is ours.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoints {
     pub(crate) dynamodb: String,
+    pub(crate) table: String,
     pub(crate) sqs: String,
     pub(crate) sandbox: String,
 }
@@ -55,11 +56,11 @@ pub(crate) async fn deploy(
     );
     let secrets = aws_sdk_secretsmanager::Client::new(&aws_config_at(limits, &endpoints.sandbox).await);
 
-    let store = Store::new(dynamodb, TABLE);
+    let store = Store::new(dynamodb, &endpoints.table);
     // As the api function's main.rs has it: a caller may wait longer than a consumer under its lease.
     let api_limits = AwsTimeouts::within(timing.api_total / 4);
     let api_dynamodb = aws_sdk_dynamodb::Client::new(&aws_config_at(api_limits, &endpoints.dynamodb).await);
-    let api_store = Store::new(api_dynamodb, TABLE);
+    let api_store = Store::new(api_dynamodb, &endpoints.table);
     let deliveries = Queue::new(sqs.clone(), &queues.deliveries);
     let parking = Queue::new(sqs, &queues.parking);
     let boundary = Arc::new(crashes.clone());

@@ -21,6 +21,7 @@ async fn main() -> anyhow::Result<()> {
         sandbox_port: args.sandbox_port,
         dynamodb_url: endpoint("AWS_ENDPOINT_URL_DYNAMODB"),
         sqs_url: endpoint("AWS_ENDPOINT_URL_SQS"),
+        name: Options::NAME.to_owned(),
         data: args.data,
         cors: args.cors_origin,
         timing: args.timing,

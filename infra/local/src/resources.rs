@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use store::{ApiKey, Project, SeedOutcome, Store};
 
-/// The table's name.
-pub(crate) const TABLE: &str = "sendonce";
+/// The table's name, and the start of the queues' names, unless [`Options::name`](crate::Options::name) has another.
+pub(crate) const NAME: &str = "sendonce";
 /// The region that stand-ins and events name.
 pub(crate) const REGION: &str = "us-east-1";
 /// The projects that exist from the start, each with its apps, the default first.
@@ -77,15 +77,15 @@ pub(crate) struct Queues {
     pub(crate) parking: String,
 }
 
-/// Creates the queues, with the retention, visibility and redrive that the timing demands.
-pub(crate) async fn create_queues(client: &Client, timing: &Timing) -> anyhow::Result<Queues> {
+/// Creates the queues whose names start with `name`, with the retention, visibility and redrive that the timing demands.
+pub(crate) async fn create_queues(client: &Client, name: &str, timing: &Timing) -> anyhow::Result<Queues> {
     let long = Timing::DEAD_LETTER_RETENTION;
-    let parking = create(client, "sendonce-parking", timing.visibility, long, None).await?;
-    let dead_letters = create(client, "sendonce-deliveries-dead", timing.visibility, long, None).await?;
+    let parking = create(client, &format!("{name}-parking"), timing.visibility, long, None).await?;
+    let dead_letters = create(client, &format!("{name}-deliveries-dead"), timing.visibility, long, None).await?;
     let arn = queue_arn(client, &dead_letters).await?;
     let redrive = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":{RECEIVES_MAX}}}"#);
-    let deliveries =
-        create(client, "sendonce-deliveries", timing.visibility, Timing::QUEUE_RETENTION, Some(redrive)).await?;
+    let deliveries = format!("{name}-deliveries");
+    let deliveries = create(client, &deliveries, timing.visibility, Timing::QUEUE_RETENTION, Some(redrive)).await?;
     Ok(Queues { deliveries, dead_letters, parking })
 }
 

@@ -12,7 +12,11 @@ use crate::{
     pollers,
     ports::bind,
     ready::Ready,
+<<<<<<< HEAD
     resources::{self, PROJECTS, Queues, TABLE, create_queues, queue_arn, seed_api_keys, seed_projects},
+=======
+    resources::{self, NAME, PROJECTS, Queues, create_queues, queue_arn, seed_api_keys},
+>>>>>>> ministack
     stream::{self, checkpoint::Checkpoints},
 };
 use anyhow::Context;
@@ -47,6 +51,8 @@ pub struct Options {
     pub dynamodb_url: Option<String>,
     /// An SQS to use instead of the built-in one.
     pub sqs_url: Option<String>,
+    /// The table's name, and the start of the queues' names: systems that share a service need different ones.
+    pub name: String,
     /// The folder that keeps everything over a restart; none: nothing is kept.
     pub data: Option<PathBuf>,
     /// Origins whose pages may call the API; none switches CORS off.
@@ -56,6 +62,9 @@ pub struct Options {
 }
 
 impl Options {
+    /// The usual [`Options::name`].
+    pub const NAME: &str = NAME;
+
     /// Everything built in, on free ports, with the short durations: what a test starts.
     #[must_use]
     pub fn free_ports() -> Self {
@@ -66,6 +75,7 @@ impl Options {
             sandbox_port: 0,
             dynamodb_url: None,
             sqs_url: None,
+            name: Self::NAME.to_owned(),
             data: None,
             cors: Vec::new(),
             timing: Timing::SHORT,
@@ -146,14 +156,15 @@ impl System {
         }
 
         let limits = AwsTimeouts::within(Timing::PRODUCTION.record);
-        let endpoints = Endpoints { dynamodb: dynamodb_url, sqs: sqs_url, sandbox: sandbox_url };
+        let endpoints =
+            Endpoints { dynamodb: dynamodb_url, table: options.name.clone(), sqs: sqs_url, sandbox: sandbox_url };
         let dynamodb_config = aws_config_at(limits, &endpoints.dynamodb).await;
-        let store = Store::new(aws_sdk_dynamodb::Client::new(&dynamodb_config), TABLE);
+        let store = Store::new(aws_sdk_dynamodb::Client::new(&dynamodb_config), &endpoints.table);
         let stream_arn = store.create_table().await.context("the table could not be created")?;
         seed_projects(&store).await?;
         let api_keys = seed_api_keys(&store).await?;
         let sqs_client = aws_sdk_sqs::Client::new(&aws_config_at(limits, &endpoints.sqs).await);
-        let queues = create_queues(&sqs_client, &timing).await?;
+        let queues = create_queues(&sqs_client, &options.name, &timing).await?;
 
         let (crashes, inline) = (Crashes::default(), InlineSwitch::default());
         let deployment = deploy(&endpoints, &queues, timing, &clock, &crashes, &inline, &options.cors).await;
@@ -178,6 +189,7 @@ impl System {
             &deployment.relay,
             streams,
             stream_arn,
+            endpoints.table,
             checkpoints,
             dynamo.as_ref(),
             timing,
@@ -320,6 +332,7 @@ fn spawn_stream(
     relay: &Function,
     client: StreamsClient,
     stream_arn: String,
+    table: String,
     checkpoints: Checkpoints,
     dynamo: Option<&Dynamo>,
     timing: Timing,
@@ -329,9 +342,9 @@ fn spawn_stream(
     let trim = dynamo.map(|dynamo| {
         let trimmer = dynamo.trimmer();
         Arc::new(move |before: String| {
-            let trimmer = trimmer.clone();
+            let (trimmer, table) = (trimmer.clone(), table.clone());
             let trimmed: futures_util::future::BoxFuture<'static, ()> = Box::pin(async move {
-                if let Err(error) = trimmer.trim(TABLE, &before).await {
+                if let Err(error) = trimmer.trim(&table, &before).await {
                     tracing::warn!(error = %error, "stream records were not trimmed");
                 }
             });

@@ -1,7 +1,11 @@
 //! The queues as any SQS client sees them, for what only a hostile or unlucky world does to them.
 
 use super::eventually;
-use aws_sdk_sqs::{Client, types::Message, types::MessageSystemAttributeName};
+use aws_sdk_sqs::{
+    Client,
+    types::{Message, MessageSystemAttributeName, QueueAttributeName},
+};
+use local::Options;
 use local_sqs::{Counts, Sqs};
 use platform::{AwsTimeouts, aws_config_at};
 
@@ -15,26 +19,52 @@ pub(crate) const PARKING: &str = "sendonce-parking";
 /// A door to the queues.
 pub(crate) struct Queues {
     pub(crate) client: Client,
-    sqs: Sqs,
+    /// The built-in SQS, unless another is used.
+    sqs: Option<Sqs>,
+    /// What the queues' names start with, in place of the usual.
+    name: String,
 }
 
 impl Queues {
-    pub(crate) async fn new(url: &str, sqs: Sqs) -> Self {
-        Self { client: Client::new(&aws_config_at(AwsTimeouts::within(20_000), url).await), sqs }
+    pub(crate) async fn new(url: &str, sqs: Option<Sqs>, name: String) -> Self {
+        Self { client: Client::new(&aws_config_at(AwsTimeouts::within(20_000), url).await), sqs, name }
     }
 
+    /// Whether it is the built-in SQS, which lives by the system's clock and can be looked into.
+    pub(crate) fn built_in(&self) -> bool {
+        self.sqs.is_some()
+    }
+
+    fn full_name(&self, queue: &str) -> String {
+        format!("{}{}", self.name, queue.strip_prefix(Options::NAME).unwrap())
+    }
+
+    /// What the built-in SQS holds.
     pub(crate) fn counts(&self, queue: &str) -> Counts {
-        self.sqs.counts(queue).unwrap()
+        self.sqs.as_ref().expect("the built-in SQS").counts(&self.full_name(queue)).unwrap()
     }
 
-    /// Every copy that a queue holds, hidden or not.
+    /// Every copy that a queue of any SQS holds, hidden or not. AWS calls the numbers approximate; a stand-in knows.
+    pub(crate) async fn left(&self, queue: &str) -> usize {
+        let numbers = [
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+            QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+        ];
+        let url = self.url(queue).await;
+        let request = self.client.get_queue_attributes().queue_url(url).set_attribute_names(Some(numbers.to_vec()));
+        let held = request.send().await.unwrap().attributes.unwrap();
+        numbers.iter().map(|number| held[number].parse::<usize>().unwrap()).sum()
+    }
+
+    /// Every copy that a queue of the built-in SQS holds, hidden or not.
     pub(crate) fn held(&self, queue: &str) -> usize {
         let Counts { visible, in_flight, delayed } = self.counts(queue);
         visible + in_flight + delayed
     }
 
     pub(crate) async fn url(&self, queue: &str) -> String {
-        self.client.get_queue_url().queue_name(queue).send().await.unwrap().queue_url.unwrap()
+        self.client.get_queue_url().queue_name(self.full_name(queue)).send().await.unwrap().queue_url.unwrap()
     }
 
     /// Puts any text into a queue.
@@ -58,7 +88,7 @@ impl Queues {
     pub(crate) async fn wear_out(&self, copies: usize) {
         eventually("SQS moves the copies to the dead-letter queue", async || {
             self.take(DELIVERIES, 0).await;
-            (self.held(DEAD) == copies && self.held(DELIVERIES) == 0).then_some(())
+            (self.left(DEAD).await == copies && self.left(DELIVERIES).await == 0).then_some(())
         })
         .await;
     }
