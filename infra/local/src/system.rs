@@ -12,11 +12,7 @@ use crate::{
     pollers,
     ports::bind,
     ready::Ready,
-<<<<<<< HEAD
-    resources::{self, PROJECTS, Queues, TABLE, create_queues, queue_arn, seed_api_keys, seed_projects},
-=======
-    resources::{self, NAME, PROJECTS, Queues, create_queues, queue_arn, seed_api_keys},
->>>>>>> ministack
+    resources::{self, NAME, PROJECTS, Queues, create_queues, queue_arn, seed_api_keys, seed_projects},
     stream::{self, checkpoint::Checkpoints},
 };
 use anyhow::Context;
