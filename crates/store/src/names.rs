@@ -88,6 +88,6 @@ pub(crate) fn project_pk(project: &str) -> String {
 }
 
 /// Partition key of a shared provider token.
-pub(crate) fn provider_token_pk(environment: &str, team: &str, key_id: &str) -> String {
-    format!("J#{environment}#{team}#{key_id}")
+pub(crate) fn provider_token_pk(environment: &str, team: &str, key_id: &str, fingerprint: &str) -> String {
+    format!("J#{environment}#{team}#{key_id}#{fingerprint}")
 }

@@ -22,6 +22,8 @@ pub struct ProviderTokenId<'a> {
     pub team: &'a str,
     /// The signing key's id.
     pub key_id: &'a str,
+    /// Of the public key: two keys that claim one id never meet in one item.
+    pub fingerprint: &'a str,
 }
 
 /// A signed token as it is stored.
@@ -57,7 +59,7 @@ pub enum ProviderTokenWrite {
 
 fn encode(id: ProviderTokenId<'_>, token: &ProviderToken) -> Item {
     Item::from([
-        (PK.to_owned(), s(provider_token_pk(id.environment, id.team, id.key_id))),
+        (PK.to_owned(), s(provider_token_pk(id.environment, id.team, id.key_id, id.fingerprint))),
         (SK.to_owned(), s(PROVIDER_TOKEN_SK)),
         (JWT.to_owned(), s(&*token.jwt)),
         (ISSUED.to_owned(), n(token.issued_s)),
@@ -79,7 +81,7 @@ impl Store {
             .client
             .get_item()
             .table_name(&self.table)
-            .key(PK, s(provider_token_pk(id.environment, id.team, id.key_id)))
+            .key(PK, s(provider_token_pk(id.environment, id.team, id.key_id, id.fingerprint)))
             .key(SK, s(PROVIDER_TOKEN_SK))
             .consistent_read(true)
             .send()
@@ -113,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_token_is_stored_and_read_back_and_not_shown() {
-        let id = ProviderTokenId { environment: "sandbox", team: "TEAM", key_id: "KEY" };
+        let id = ProviderTokenId { environment: "sandbox", team: "TEAM", key_id: "KEY", fingerprint: "f00d" };
         let token = ProviderToken { jwt: "a.b.c".into(), issued_s: 1_700_000_000, version: 7 };
         let item = encode(id, &token);
         assert_eq!(item[PK], s("J#sandbox#TEAM#KEY"));

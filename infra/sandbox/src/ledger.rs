@@ -95,7 +95,12 @@ impl Ledger {
     }
 
     pub(crate) fn entries(&self, token: Option<&str>) -> Vec<Entry> {
-        let wanted = |entry: &&Entry| token.is_none() || entry.token.as_deref() == token;
+        let wanted = |entry: &&Entry| match (token, entry.token.as_deref()) {
+            (None, _) => true,
+            // An iOS token has one spelling here and two elsewhere.
+            (Some(token), Some(of)) if entry.provider == "apns" => token.eq_ignore_ascii_case(of),
+            (token, of) => token == of,
+        };
         self.entries.iter().filter(wanted).cloned().collect()
     }
 

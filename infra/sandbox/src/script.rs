@@ -160,6 +160,12 @@ impl Scripts {
         Ok(())
     }
 
+    /// The next outcome for an iOS device. APNs has its token in lower case, whoever wrote the script may not.
+    pub(crate) fn next_of_apns(&mut self, token: &str) -> Outcome {
+        let written = self.by_token.keys().find(|key| key.eq_ignore_ascii_case(token)).cloned();
+        self.next(written.as_deref().unwrap_or(token))
+    }
+
     /// Uses up a device's next outcome.
     pub(crate) fn next(&mut self, token: &str) -> Outcome {
         let Some(left) = self.by_token.get_mut(token) else { return Outcome::Accept };

@@ -5,12 +5,13 @@
 
 use crate::members::{KeyFault, Members, members, optional, pkcs8, required, url};
 use aws_lc_rs::{
+    digest::{SHA256, digest},
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey},
 };
 use http::Uri;
 use serde_json::Value;
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// Longest key or team id; Apple's have 10 characters.
 const ID_MAX: usize = 64;
@@ -52,6 +53,8 @@ pub(crate) struct Key {
     pub(crate) base_url: String,
     /// The same, parsed.
     pub(crate) address: Uri,
+    /// Of the public key. Ids are what somebody typed; only this says whose signatures they are.
+    pub(crate) fingerprint: String,
     pair: EcdsaKeyPair,
 }
 
@@ -71,14 +74,16 @@ impl Key {
             _ => return Err(KeyFault::Rule("environment", "must be sandbox or production")),
         };
         let base_url = url("base_url", optional(&members, "base_url")?.unwrap_or(environment.base_url()))?;
+        let pair = pair(required(&members, "key")?)?;
         Ok(Self {
+            fingerprint: fingerprint(pair.public_key().as_ref()),
             key_id: id(&members, "key_id")?,
             team_id: id(&members, "team_id")?,
             environment,
             apps: apps(&members)?,
             address: base_url.parse().map_err(|_| KeyFault::Url("base_url"))?,
             base_url: base_url.to_owned(),
-            pair: pair(required(&members, "key")?)?,
+            pair,
         })
     }
 
@@ -93,7 +98,8 @@ impl Key {
 
     /// What connections and provider tokens are shared by.
     pub(crate) fn identity(&self) -> String {
-        format!("{}#{}#{}#{}", self.environment.as_str(), self.team_id, self.key_id, self.base_url)
+        let Self { team_id, key_id, fingerprint, base_url, .. } = self;
+        format!("{}#{team_id}#{key_id}#{fingerprint}#{base_url}", self.environment.as_str())
     }
 
     /// ES256: the fixed form of 64 bytes (RFC 7518, section 3.4).
@@ -106,6 +112,16 @@ impl Key {
         let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.pair.public_key());
         public.verify(text, signature).is_ok()
     }
+}
+
+/// The first 64 bits of a SHA-256, in hexadecimal: enough to tell the keys of one key id apart.
+fn fingerprint(public_key: &[u8]) -> String {
+    let hash = digest(&SHA256, public_key);
+    hash.as_ref().iter().take(8).fold(String::new(), |mut out, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
 }
 
 fn id(members: &Members, name: &'static str) -> Result<String, KeyFault> {

@@ -65,7 +65,9 @@ fn a_complete_secret_is_read() {
     for unknown in ["", "com.example", "com.example.App", "com.example.app.x"] {
         assert_eq!(key.topic(Some(unknown)), None, "{unknown}");
     }
-    assert_eq!(key.identity(), "production#DEF123GHIJ#ABC123DEFG#https://api.push.apple.com");
+    let identity = format!("production#DEF123GHIJ#ABC123DEFG#{}#https://api.push.apple.com", key.fingerprint);
+    assert_eq!(key.identity(), identity);
+    assert_eq!(key.fingerprint.len(), 16);
     assert_eq!(format!("{key:?}"), r#"Key { team_id: "DEF123GHIJ", key_id: "ABC123DEFG", .. }"#);
     let mut other = secret();
     other["environment"] = json!("sandbox");

@@ -99,6 +99,7 @@ impl Source<'_> {
             environment: self.key.environment.as_str(),
             team: &self.key.team_id,
             key_id: &self.key.key_id,
+            fingerprint: &self.key.fingerprint,
         };
         let refresh_s = REFRESH_S + REFRESH_JITTER_S * u64::from(self.random.permille()) / 1_000;
         let mut stored = self.read(id).await?;

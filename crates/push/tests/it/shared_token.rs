@@ -4,6 +4,11 @@ use crate::{
     apns::{TOKEN, ios, send_to},
     world::{World, answer, code, world},
 };
+use aws_lc_rs::{
+    digest::{SHA256, digest},
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
+};
+use base64::Engine;
 use futures_util::future::join_all;
 use protocol::answer::Answer;
 use push::Push;
@@ -21,14 +26,21 @@ impl World {
         assert!(matches!(answer, Answer::Accepted { .. }), "{answer:?}");
     }
 
-    async fn ids(&self) -> (String, String) {
+    /// Team, key id and the public key's fingerprint.
+    async fn ids(&self) -> (String, String, String) {
         let secret = self.secret("sendonce/acme/apns").await;
-        (secret["team_id"].as_str().unwrap().to_owned(), secret["key_id"].as_str().unwrap().to_owned())
+        let text = |name: &str| secret[name].as_str().unwrap().to_owned();
+        let base64: String = text("key").lines().filter(|line| !line.starts_with('-')).collect();
+        let der = base64::engine::general_purpose::STANDARD.decode(base64).unwrap();
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der).unwrap();
+        let hash = digest(&SHA256, pair.public_key().as_ref());
+        let fingerprint = hash.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        (text("team_id"), text("key_id"), fingerprint)
     }
 
     async fn stored(&self) -> ProviderToken {
-        let (team, key_id) = self.ids().await;
-        let id = ProviderTokenId { environment: "sandbox", team: &team, key_id: &key_id };
+        let (team, key_id, fingerprint) = self.ids().await;
+        let id = ProviderTokenId { environment: "sandbox", team: &team, key_id: &key_id, fingerprint: &fingerprint };
         self.store.provider_token(id).await.unwrap().unwrap()
     }
 }
@@ -92,8 +104,8 @@ async fn too_many_updates_are_no_reason_for_another() {
 #[tokio::test]
 async fn a_stored_token_of_another_key_is_replaced() {
     let world = world().await;
-    let (team, key_id) = world.ids().await;
-    let id = ProviderTokenId { environment: "sandbox", team: &team, key_id: &key_id };
+    let (team, key_id, fingerprint) = world.ids().await;
+    let id = ProviderTokenId { environment: "sandbox", team: &team, key_id: &key_id, fingerprint: &fingerprint };
     let issued_s = world.clock.now_ms() / 1_000;
     let foreign = ProviderToken { jwt: "eyJh.eyJp.c2ln".into(), issued_s, version: 7 };
     assert!(matches!(world.store.write_provider_token(id, &foreign, None).await, ProviderTokenWrite::Written));
@@ -104,4 +116,20 @@ async fn a_stored_token_of_another_key_is_replaced() {
         ProviderTokenWrite::Conflict(Some(winner)) => assert_eq!(winner, world.stored().await),
         other => panic!("{other:?}"),
     }
+}
+
+/// A secret that names another's ids with a key of its own neither sends with the other's token nor replaces it.
+#[tokio::test]
+async fn another_key_under_the_same_ids_has_no_part_in_the_token() {
+    let world = world().await;
+    world.works(&world.push).await;
+    let mut impostor = world.secret("sendonce/acme/apns").await;
+    let der = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap().to_pkcs8v1().unwrap();
+    let body = base64::engine::general_purpose::STANDARD.encode(der.as_ref());
+    impostor["key"] = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n").into();
+    world.put_secret("sendonce/impostor/apns", &impostor).await;
+    let prepared = world.push.prepare("impostor", &[ios(TOKEN)]).await.unwrap();
+    assert_eq!(code(&send_to(&prepared, TOKEN).await), "InvalidProviderToken");
+    world.works(&world.push).await;
+    assert_eq!(world.stored().await.version, 1, "nobody wrote over it");
 }

@@ -61,6 +61,10 @@ impl World {
         let secret = self.secrets.get_secret_value().secret_id(name).send().await.unwrap();
         serde_json::from_str(secret.secret_string().unwrap()).unwrap()
     }
+
+    pub(crate) async fn put_secret(&self, name: &str, value: &Value) {
+        self.secrets.create_secret().name(name).secret_string(value.to_string()).send().await.unwrap();
+    }
 }
 
 pub(crate) fn content() -> Content {

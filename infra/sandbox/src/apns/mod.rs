@@ -85,7 +85,7 @@ fn decide(sandbox: &Sandbox, arrived: &Arrived<'_>) -> Then {
     let mut state = sandbox.state();
     let then = match check::request(&mut state, &sandbox.shared, arrived, &entry.payload, now_ms) {
         Ok(token) => {
-            let outcome = state.scripts.next(token);
+            let outcome = state.scripts.next_of_apns(token);
             entry.accepted = outcome.accepts();
             match (outcome.fault(), outcome) {
                 (Some(fault), _) => Then::Fail(fault),
