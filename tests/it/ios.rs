@@ -112,3 +112,17 @@ async fn one_message_reaches_all_platforms() {
     app.queued(&large).await;
     app.stop().await;
 }
+
+/// A token is one device in either case, for the API, for a script and for the ledger.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_script_for_a_token_in_capitals_is_played() {
+    let app = TestApp::start().await;
+    let capitals = token(7).to_uppercase();
+    app.script(&capitals, &json!(["drop_after_accept"])).await;
+    let mut body = to("capitals", vec![ios(7)]);
+    body["delivery"] = json!("at_most_once");
+    let id = app.queued(&body).await;
+    app.reaches(&id, "unknown").await;
+    assert_eq!((app.calls(&capitals).len(), app.calls(&token(7)).len()), (1, 1));
+    app.stop().await;
+}

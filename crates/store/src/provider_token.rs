@@ -118,7 +118,7 @@ mod tests {
         let id = ProviderTokenId { environment: "sandbox", team: "TEAM", key_id: "KEY", fingerprint: "f00d" };
         let token = ProviderToken { jwt: "a.b.c".into(), issued_s: 1_700_000_000, version: 7 };
         let item = encode(id, &token);
-        assert_eq!(item[PK], s("J#sandbox#TEAM#KEY"));
+        assert_eq!(item[PK], s("J#sandbox#TEAM#KEY#f00d"));
         assert_eq!(item[SK], s("J"));
         assert_eq!(decode(&item).unwrap(), token);
         assert_eq!(format!("{token:?}"), "ProviderToken { issued_s: 1700000000, version: 7, .. }");
