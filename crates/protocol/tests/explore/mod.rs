@@ -109,34 +109,32 @@ fn explored(policy: Policy, devices: usize, copies: usize, faults: u8) {
     assert_eq!(reached, expected);
 }
 
+/// How many faults a world may have: `usual`, and as many more as `EXPLORE_MORE_FAULTS` says. One more takes minutes and
+/// gigabytes (10 million worlds in all), in a release build; run it when the deliver machine, the claim, the record or a
+/// letter changes.
+fn budget(usual: u8) -> u8 {
+    let more =
+        std::env::var("EXPLORE_MORE_FAULTS").map_or(0, |text| text.parse().expect("EXPLORE_MORE_FAULTS: a number"));
+    usual + more
+}
+
 #[test]
 fn one_device_and_two_faults() {
     for policy in POLICIES {
-        explored(policy, 1, 1, 2);
+        explored(policy, 1, 1, budget(2));
     }
 }
 
 #[test]
 fn one_device_with_two_copies_and_one_fault() {
     for policy in POLICIES {
-        explored(policy, 1, 2, 1);
+        explored(policy, 1, 2, budget(1));
     }
 }
 
 #[test]
 fn two_devices_and_two_faults() {
     for policy in POLICIES {
-        explored(policy, 2, 1, 2);
-    }
-}
-
-/// 10.2 million worlds.
-#[test]
-#[ignore = "takes minutes and gigabytes; run it when the deliver machine, the claim, the record or a letter changes"]
-fn three_faults_or_two_copies() {
-    for policy in POLICIES {
-        explored(policy, 1, 1, 3);
-        explored(policy, 1, 2, 2);
-        explored(policy, 2, 2, 2);
+        explored(policy, 2, 1, budget(2));
     }
 }
