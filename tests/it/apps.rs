@@ -121,7 +121,7 @@ async fn a_project_without_apps_has_none_to_name_until_it_has_been_given_some() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_app_that_the_credentials_do_not_list_fails_for_good_and_says_so() {
     let app = TestApp::start().await;
-    app.system.sandbox().seed_project_with("acme", &[FIRST]);
+    app.system.sandbox().seed_project_with("acme", &[FIRST]).unwrap();
     let id = app.queued(&naming(&to_ios("gone", 1), SECOND)).await;
     let message = app.reaches(&id, "failed").await;
     assert_eq!(message["deliveries"][0]["last_error"]["code"], "app_not_in_credentials");

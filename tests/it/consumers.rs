@@ -21,7 +21,8 @@ async fn one_copy(key: &str, device: &str, delivery: &str) -> (TestApp, String, 
 }
 
 /// Gives the system its consumers back and ends the test once nothing is left to do.
-async fn finish(app: TestApp) {
+async fn finish(app: TestApp, copies: &[Message]) {
+    app.queues.give_back(copies).await;
     app.advance(600);
     app.control(&json!({"deliver": "resume", "relay": "resume"}));
     app.drained().await;
@@ -51,7 +52,7 @@ async fn two_consumers_of_one_copy_make_one_call() {
         let message = app.message(id).await;
         assert_eq!((&message["status"], &message["deliveries"][0]["attempts"]), (&json!("sent"), &json!(1)));
     }
-    finish(app).await;
+    finish(app, &copies).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,7 +73,7 @@ async fn who_finds_a_live_lease_keeps_the_copy() {
     assert_eq!(second.handle(&copies).await, [true], "now it is done");
     assert_eq!(app.calls("device-of-live-lease").len(), 1);
     assert_eq!(app.message(&id).await["status"], "sent");
-    finish(app).await;
+    finish(app, &copies).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -98,7 +99,7 @@ async fn the_second_consumer_of_a_chunk_calls_nobody_of_it() {
     assert_eq!(ended, [true]);
     assert!(devices.iter().all(|token| app.calls(token).len() == 1));
     assert_eq!(app.message(&id).await["counts"]["sent"], 20);
-    finish(app).await;
+    finish(app, &copies).await;
 }
 
 /// Another copy meets a live lease and is released; the invocation dies right after. The copy comes back all the same.
@@ -120,5 +121,5 @@ async fn a_consumer_that_dies_after_releasing_a_copy_loses_nothing() {
     let (ended, ()) = tokio::join!(run, watch);
     assert_eq!(ended, [true]);
     app.reaches(&id, "sent").await;
-    finish(app).await;
+    finish(app, &copies).await;
 }

@@ -1,25 +1,32 @@
 //! The contract holds: openapi.json is what is served, its examples work, and every route gives every answer that its
 //! row of the table promises (G2, G3, G8 at the boundary).
 
-use super::support::{Answer, TestApp, push, push_to, tokens};
-use api::contract::{ROUTES, Route};
+use super::{
+    load::PATIENT,
+    support::{Answer, TestApp, first_payout, push, push_to, refund, tokens},
+};
+use api::contract::{ROUTES, RefundRoute, Route};
 use http::Method;
 use jsonschema::Validator;
 use platform::{AwsTimeouts, Clock, NoBoundary, Random, aws_config_at};
-use protocol::timing::{KEY_VALID_DAYS_DEFAULT, Timing};
+use protocol::{
+    answer::Reason,
+    refund::payout::Finding,
+    timing::{KEY_VALID_DAYS_DEFAULT, Timing},
+};
 use sendonce_http::{Auth, CODES, Code};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use store::Store;
 
 /// A validator for a schema of the document.
-fn schema(document: &Value, name: &str) -> Validator {
+pub(crate) fn schema(document: &Value, name: &str) -> Validator {
     let schema = json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]});
     jsonschema::validator_for(&schema).unwrap()
 }
 
 #[track_caller]
-fn fits(validator: &Validator, value: &Value) {
+pub(crate) fn fits(validator: &Validator, value: &Value) {
     let faults: Vec<String> = validator.iter_errors(value).map(|e| format!("{} at {}", e, e.instance_path())).collect();
     assert!(faults.is_empty(), "{faults:#?}\n{value:#}");
 }
@@ -45,23 +52,171 @@ async fn the_document_is_served_and_every_example_is_accepted_and_fits_its_schem
         fits(&message, &app.message(&answer.id()).await);
         fits(&message, &app.reaches(&answer.id(), "sent").await);
     }
+    refund_examples(&app, &document).await;
     fits(&schema(&document, "Health"), &get(&app, "/healthz").await.expect(200).body);
     fits(&schema(&document, "Document"), &document);
     app.stop().await;
+}
+
+/// Every example of a refund is created, and every answer about it fits its schema.
+async fn refund_examples(app: &TestApp, document: &Value) {
+    let of = |name: &str| schema(document, name);
+    let media = &document["paths"]["/v1/refunds"]["post"]["requestBody"]["content"]["application/json"];
+    let examples = media["examples"].as_object().unwrap();
+    assert!(examples.len() >= 2);
+    app.control(&json!({"relay": "pause", "inline_send": "fail"}));
+    for example in examples.values() {
+        fits(&of("RefundRequest"), &example["value"]);
+        let answer = app.post_to("/v1/refunds", "acme", &example["value"]).await.expect(201);
+        fits(&of("RefundCreated"), &answer.body);
+        let id = answer.id();
+        fits(&of("RefundCreated"), &app.post_to("/v1/refunds", "acme", &example["value"]).await.expect(200).body);
+        fits(&of("Refund"), &app.refund(&id).await);
+        fits(&of("Decided"), &app.decide("acme", &id, "approve").await.expect(200).body);
+        fits(&of("Problem"), &app.decide("acme", &id, "reject").await.expect(409).body);
+        app.payout_refused(&id).await;
+        fits(&of("Refund"), &app.refund(&id).await);
+        app.advance(60);
+        let retry = json!({"payout_id": first_payout(&id)});
+        fits(&of("RetryRequest"), &retry);
+        let retried = app.post_to(&format!("/v1/refunds/{id}/payout/retry"), "acme", &retry).await.expect(200);
+        fits(&of("Retried"), &retried.body);
+        let reason = Reason { code: "not_found".to_owned(), detail: "Nobody can know.".to_owned() };
+        app.found(&id, &Finding::Unclear(reason)).await;
+        let resolve = json!({"outcome": "paid", "reference": "re_1"});
+        fits(&of("ResolveRequest"), &resolve);
+        let resolved = app.post_to(&format!("/v1/refunds/{id}/payout/resolve"), "acme", &resolve).await.expect(200);
+        fits(&of("Resolved"), &resolved.body);
+        fits(&of("Refund"), &app.refund(&id).await);
+    }
+    fits(&of("RefundPage"), &app.get("/v1/refunds?status=approved&limit=1", 200).await.body);
+    app.control(&json!({"relay": "resume", "inline_send": "work"}));
+}
+
+/// Refunds to be refused with: one approved, whose payout is due, and of which one failed a moment ago; one rejected.
+#[derive(Default)]
+struct Refunds {
+    approved: String,
+    failed: String,
+    rejected: String,
+}
+
+impl Refunds {
+    async fn of(app: &TestApp) -> Self {
+        app.control(&json!({"relay": "pause", "inline_send": "fail"}));
+        let mut ids = Vec::new();
+        for (key, decision) in [("key-of-yes", "approve"), ("key-of-failure", "approve"), ("key-of-no", "reject")] {
+            let id = app.created(&refund(key, "pi_1")).await;
+            app.decide("acme", &id, decision).await.expect(200);
+            ids.push(id);
+        }
+        app.payout_refused(&ids[1]).await;
+        app.control(&json!({"inline_send": "work"}));
+        let [approved, failed, rejected] = ids.try_into().unwrap();
+        Self { approved, failed, rejected }
+    }
+}
+
+/// A request to a refunds route that must be refused with `code`.
+fn refund_refused(app: &TestApp, refunds: &Refunds, route: RefundRoute, code: Code) -> Option<Refused> {
+    let nobody = format!("rf_{}", "a".repeat(40));
+    let id = match code {
+        Code::NotFound => &nobody,
+        Code::PayoutBusy => &refunds.failed,
+        _ if route == RefundRoute::Approve => &refunds.rejected,
+        _ => &refunds.approved,
+    };
+    let (method, path) = match route {
+        RefundRoute::Create => (Method::POST, "/v1/refunds".to_owned()),
+        RefundRoute::List => (Method::GET, "/v1/refunds?status=pending".to_owned()),
+        RefundRoute::Show => (Method::GET, format!("/v1/refunds/{id}")),
+        RefundRoute::Approve => (Method::POST, format!("/v1/refunds/{id}/approve")),
+        RefundRoute::Reject => (Method::POST, format!("/v1/refunds/{id}/reject")),
+        RefundRoute::Retry => (Method::POST, format!("/v1/refunds/{id}/payout/retry")),
+        RefundRoute::Resolve => (Method::POST, format!("/v1/refunds/{id}/payout/resolve")),
+        RefundRoute::Webhook => return webhook_refused(app, code),
+    };
+    let acme = ("authorization", format!("Bearer {}", app.api_key("acme")));
+    let kind = ("content-type", "application/json".to_owned());
+    let with = |body: String| Refused(method.clone(), path.clone(), vec![acme.clone(), kind.clone()], body);
+    let plain = |path: &str| Refused(method.clone(), path.to_owned(), vec![acme.clone()], String::new());
+    // A body that would be right.
+    let right = match route {
+        RefundRoute::Create => refund("k", "pi_1"),
+        RefundRoute::Retry => json!({"payout_id": first_payout(if id == &nobody { &refunds.approved } else { id })}),
+        _ => json!({"outcome": "not_paid"}),
+    };
+    let takes_body = matches!(route, RefundRoute::Create | RefundRoute::Retry | RefundRoute::Resolve);
+    Some(match code {
+        Code::Unauthorized => Refused(method.clone(), path.clone(), vec![], String::new()),
+        Code::Forbidden => {
+            let none = ("authorization", "Bearer scopeless".to_owned());
+            Refused(method.clone(), path.clone(), vec![none], String::new())
+        }
+        Code::ValidationFailed if route == RefundRoute::List => plain("/v1/refunds"),
+        Code::NotFound
+        | Code::RefundNotPending
+        | Code::PayoutBusy
+        | Code::PayoutNotFailed
+        | Code::PayoutNotInReview => {
+            if takes_body {
+                with(right.to_string())
+            } else {
+                plain(&path)
+            }
+        }
+        _ if !takes_body => return None,
+        Code::UnsupportedMediaType => plain(&path),
+        Code::BodyTooLarge => with("x".repeat(300_000)),
+        Code::InvalidJson => with("{".to_owned()),
+        Code::DuplicateMember => with(r#"{"a":1,"a":2}"#.to_owned()),
+        Code::NumberNotExact => with(r#"{"amount":9007199254740993}"#.to_owned()),
+        Code::UnknownMember => with(r#"{"sum":1}"#.to_owned()),
+        Code::ValidationFailed if route == RefundRoute::Create => with(r#"{"idempotency_key":"k"}"#.to_owned()),
+        Code::ValidationFailed | Code::IdempotencyKeyMissing => with("{}".to_owned()),
+        Code::IdempotencyKeyInvalid => with(r#"{"idempotency_key":7}"#.to_owned()),
+        Code::IdempotencyKeyConflict => {
+            let Refused(method, path, mut headers, body) = with(right.to_string());
+            headers.push(("idempotency-key", "b".to_owned()));
+            Refused(method, path, headers, body)
+        }
+        Code::IdempotencyKeyReused => with(refund("key-of-yes", "pi_2").to_string()),
+        _ => return None,
+    })
+}
+
+/// A webhook that must be refused with `code`.
+fn webhook_refused(app: &TestApp, code: Code) -> Option<Refused> {
+    let signed = |body: &str| {
+        let signature = app.system.sandbox().signature("acme", body.as_bytes()).unwrap();
+        let headers = vec![("stripe-signature", signature)];
+        Some(Refused(Method::POST, "/v1/webhooks/payments/acme".to_owned(), headers, body.to_owned()))
+    };
+    match code {
+        Code::BodyTooLarge => signed(&"x".repeat(300_000)),
+        Code::InvalidJson => signed("{"),
+        Code::SignatureInvalid => {
+            let Refused(method, path, headers, _) = signed("{}")?;
+            Some(Refused(method, path, headers, "{ }".to_owned()))
+        }
+        _ => None,
+    }
 }
 
 /// How to be refused with a code: method, path, headers, body.
 struct Refused(Method, String, Vec<(&'static str, String)>, String);
 
 /// A request to `route` that must be refused with `code`; `None` where the row promises one that nobody wrote down here.
-fn refused(app: &TestApp, route: Route, code: Code) -> Option<Refused> {
+fn refused(app: &TestApp, refunds: &Refunds, route: Route, code: Code) -> Option<Refused> {
     let key = |name: &str| ("authorization", format!("Bearer {}", app.api_key(name)));
     let json = ("content-type", "application/json".to_owned());
     let (method, path) = match route {
         Route::Send => (Method::POST, "/v1/messages"),
         Route::Find => (Method::GET, "/v1/messages?idempotency_key=k"),
         Route::Show => (Method::GET, "/v1/messages/msg_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        Route::InvalidTokens => (Method::GET, "/v1/invalid-tokens"),
         Route::Healthz | Route::OpenApi => return None,
+        Route::Refunds(route) => return refund_refused(app, refunds, route, code),
     };
     let plain = |path: &str| Some(Refused(method.clone(), path.to_owned(), vec![key("acme")], String::new()));
     let post =
@@ -74,6 +229,7 @@ fn refused(app: &TestApp, route: Route, code: Code) -> Option<Refused> {
         }
         (Route::Find | Route::Show, Code::NotFound) => plain(path),
         (Route::Find, Code::ValidationFailed) => plain("/v1/messages"),
+        (Route::InvalidTokens, Code::ValidationFailed) => plain("/v1/invalid-tokens?limit=0"),
         (Route::Find, Code::IdempotencyKeyInvalid) => plain("/v1/messages?idempotency_key=%FF"),
         (Route::Send, Code::UnsupportedMediaType) => plain(path),
         (Route::Send, Code::BodyTooLarge) => post(&"x".repeat(300_000)),
@@ -103,6 +259,7 @@ fn refused(app: &TestApp, route: Route, code: Code) -> Option<Refused> {
 async fn every_route_refuses_with_every_code_of_its_row() {
     let app = TestApp::start().await;
     app.queued(&push("taken", "device-0000001")).await;
+    let refunds = Refunds::of(&app).await;
     let scopeless = store::ApiKey {
         project: "acme".to_owned(),
         name: "nobody".to_owned(),
@@ -115,7 +272,7 @@ async fn every_route_refuses_with_every_code_of_its_row() {
     let problem = schema(&api::openapi::document(), "Problem");
     for row in ROUTES {
         for code in row.codes.iter().filter(|code| **code != Code::Unavailable) {
-            let Refused(method, path, headers, body) = refused(&app, row.route, *code)
+            let Refused(method, path, headers, body) = refused(&app, &refunds, row.route, *code)
                 .unwrap_or_else(|| panic!("{} promises {}: add a request that gets it", row.id, code.word()));
             let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             let url = format!("{}{path}", app.system.ready().api);
@@ -130,6 +287,7 @@ async fn every_route_refuses_with_every_code_of_its_row() {
     // Nothing was stored under the key that the refused sends named.
     app.get("/v1/messages?idempotency_key=k", 404).await;
     app.queued(&push("k", "device-0000003")).await;
+    app.created(&refund("k", "pi_1")).await;
     app.stop().await;
 }
 
@@ -171,6 +329,7 @@ async fn a_table_that_does_not_answer_is_503_with_retry_after_and_never_a_guess(
         (Method::POST, "/v1/messages", names_an_app.as_str()),
         (Method::GET, "/v1/messages?idempotency_key=k", ""),
         (Method::GET, "/v1/messages/msg_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ""),
+        (Method::GET, "/v1/invalid-tokens", ""),
     ] {
         let answer = app.http.send(&method, &format!("{url}{path}"), &headers, body.to_owned()).await;
         answer.problem(503, "unavailable");
@@ -181,7 +340,7 @@ async fn a_table_that_does_not_answer_is_503_with_retry_after_and_never_a_guess(
     let send = ROUTES.iter().find(|row| row.route == Route::Send).unwrap();
     let needs_table = [Code::Unavailable, Code::IdempotencyKeyReused, Code::Unauthorized, Code::Forbidden];
     for code in send.codes.iter().filter(|code| !needs_table.contains(code)) {
-        let Refused(method, path, headers, body) = refused(&app, Route::Send, *code).unwrap();
+        let Refused(method, path, headers, body) = refused(&app, &Refunds::default(), Route::Send, *code).unwrap();
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let answer = app.http.send(&method, &format!("{url}{path}"), &headers, body).await;
         answer.problem(code.row().status.as_u16(), code.word());
@@ -240,7 +399,8 @@ async fn a_request_is_refused_for_the_first_of_its_faults() {
 
 #[tokio::test]
 async fn so_many_devices_and_each_once() {
-    let app = TestApp::start().await;
+    // Five hundred devices at once on a busy machine: a record that misses the short limit costs a second call.
+    let app = TestApp::start_with(PATIENT).await;
     for count in [1, 2, 19, 20, 21, 40, 499, 500] {
         let tokens = tokens(&format!("of{count}"), count);
         let id = app.queued(&push_to(&format!("many-{count}"), &tokens)).await;

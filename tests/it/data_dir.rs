@@ -3,7 +3,7 @@
 
 use crate::{
     process::{DataDir, Process, Ready},
-    support::{DEAD, DELIVERIES, eventually, push},
+    support::{DEAD, DEADLINE, DELIVERIES, eventually, logs, push},
 };
 use http::Method;
 use platform::{Clock, Random};
@@ -11,13 +11,14 @@ use protocol::timing::Timing;
 use serde_json::Value;
 use std::{
     collections::HashMap,
+    fs,
     sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
-    time::sleep,
+    time::{sleep, timeout},
 };
 
 const SENDS: usize = 200;
@@ -99,7 +100,9 @@ async fn try_send(ready: &Ready, number: usize) -> Option<Value> {
     let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
     let (url, body) = (format!("{}/v1/messages", ready.url("api")), push(&format!("send-{number}"), &token(number)));
     // A client cannot tell why there was no answer. It asks again with the same key.
-    let answer = ready.http.try_send(&Method::POST, &url, &headers, body.to_string()).await.ok()?;
+    let body = body.to_string();
+    logs::secrets_of(body.as_bytes());
+    let answer = ready.http.try_send(&Method::POST, &url, &headers, body).await.ok()?;
     if answer.status.is_server_error() { None } else { Some(answer.expect(202).body) }
 }
 
@@ -244,4 +247,56 @@ async fn a_folder_has_one_system_whose_time_goes_on_and_whose_timing_may_change(
     // Both are RFC 3339 in UTC with milliseconds, so their order is that of text.
     assert!(after["created_at"].as_str() > before["created_at"].as_str(), "{after} {before}");
     third.kill().await;
+}
+
+/// A file that was taken away or damaged is named, and nothing starts without it as if it had never been.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_or_damaged_file_is_refused_by_its_name() {
+    let dir = DataDir::new();
+    let mut first = Process::spawn(&dir, "short");
+    let ready = first.ready().await;
+    ready.advance(5).await;
+    try_send(&ready, 0).await.unwrap();
+    first.kill().await;
+    let damage: &[u8] = &b"neither JSON nor a database, and long enough to be taken for one. ".repeat(100);
+    let gone = "is missing or empty";
+    for (name, content, told) in [
+        ("dynamodb.sqlite", None, gone),
+        ("sqs.sqlite", None, gone),
+        ("ledger.jsonl", None, gone),
+        ("clock.json", None, gone),
+        ("sqs.sqlite", Some(&b""[..]), gone),
+        ("dynamodb.sqlite", Some(damage), "cannot be used"),
+        ("sqs.sqlite", Some(damage), "cannot be used"),
+        ("ledger.jsonl", Some(damage), "cannot be used"),
+        ("checkpoints.json", Some(damage), "cannot be used"),
+        ("clock.json", Some(damage), "clock.json"),
+        ("made.json", Some(damage), "made.json"),
+    ] {
+        let copy = DataDir::new();
+        fs::create_dir_all(copy.data()).unwrap();
+        for file in fs::read_dir(dir.data()).unwrap().map(Result::unwrap) {
+            // A database may still be whole in its log of writes, whatever became of the rest.
+            if file.file_name() != *format!("{name}-wal") {
+                fs::copy(file.path(), copy.data().join(file.file_name())).unwrap();
+            }
+        }
+        let path = copy.data().join(name);
+        match content {
+            Some(content) => fs::write(&path, content).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let mut next = Process::spawn(&copy, "short");
+        let ended = timeout(DEADLINE, next.child.wait()).await.expect("it does not end").unwrap();
+        let said = copy.said();
+        assert!(!ended.success(), "{name}: {said}");
+        assert!(said.contains(name) && said.contains(copy.data().to_str().unwrap()), "{name}: {said}");
+        assert!(said.contains(told), "{name}: {said}");
+        assert_eq!(fs::read(&path).ok().as_deref(), content, "it is left as it is");
+    }
+    // The folder itself is as good as ever.
+    let mut last = Process::spawn(&dir, "short");
+    let ready = last.ready().await;
+    assert_eq!(try_send(&ready, 0).await.unwrap()["status"], "duplicate_ignored");
+    last.kill().await;
 }

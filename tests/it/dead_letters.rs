@@ -20,7 +20,7 @@ async fn a_dead_letter_that_was_never_called_for_is_re_driven_and_sent_once() {
     assert!(devices.iter().all(|token| app.calls(token).is_empty()));
     app.control(&json!({"dead_letter": "resume"}));
     eventually("the letters are copies again", async || {
-        (app.queues.held(DEAD) == 0 && app.queues.held(DELIVERIES) == 2).then_some(())
+        (app.queues.left(DEAD).await == 0 && app.queues.left(DELIVERIES).await == 2).then_some(())
     })
     .await;
     app.control(&json!({"deliver": "resume", "relay": "resume"}));
@@ -55,7 +55,7 @@ async fn a_dead_letter_of_a_message_that_was_sent_is_deleted() {
     app.advance(3);
     app.control(&json!({"deliver": "resume", "relay": "resume"}));
     app.reaches(&id, "sent").await;
-    assert_eq!(app.queues.held(DEAD), 1);
+    assert_eq!(app.queues.left(DEAD).await, 1);
     app.control(&json!({"dead_letter": "resume"}));
     app.drained().await;
     assert_eq!(app.calls("device-of-dead-sent").len(), 1);
@@ -79,15 +79,17 @@ async fn a_dead_letter_under_a_live_lease_is_left_alone() {
         // Another copy of the chunk is given up while the consumer is at it; garbage behind it shows that the
         // function has been there.
         app.queues.send(DEAD, copies[0].body().unwrap()).await;
-        eventually("the letter is looked at", async || (app.queues.counts(DEAD).in_flight == 1).then_some(())).await;
+        eventually("the letter is looked at", async || (app.queues.counts(DEAD).await.in_flight == 1).then_some(()))
+            .await;
         app.queues.send(DEAD, "garbage").await;
-        eventually("the garbage is parked", async || (app.queues.held(PARKING) == 1).then_some(())).await;
-        assert_eq!(app.queues.held(DELIVERIES), 1, "the consumer's own, nothing re-driven");
+        eventually("the garbage is parked", async || (app.queues.left(PARKING).await == 1).then_some(())).await;
+        assert_eq!(app.queues.left(DELIVERIES).await, 1, "the consumer's own, nothing re-driven");
         gate.open();
     };
     let (ended, ()) = tokio::join!(consumer.handle(&copies), meanwhile);
     assert_eq!(ended, [true]);
     assert_eq!(app.message(&id).await["status"], "sent");
+    app.queues.give_back(&copies).await;
     app.advance(600);
     app.control(&json!({"deliver": "resume", "relay": "resume"}));
     app.drained().await;

@@ -63,7 +63,7 @@ async fn every_retry_gets_the_first_id_and_causes_no_push() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_body_under_the_key_is_refused_and_changes_nothing() {
     let app = TestApp::start().await;
-    let body = push("mismatch", "device-of-mismatch");
+    let body = push("mismatch-of-bodies", "device-of-mismatch");
     let id = app.queued(&body).await;
     let variants = [
         ("/notification/title", json!("Delayed")),

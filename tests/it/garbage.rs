@@ -7,7 +7,7 @@ use serde_json::json;
 /// function must be paused.
 async fn give_up(app: &TestApp, copies: usize) {
     app.control(&json!({"deliver": "pause"}));
-    app.advance(49);
+    app.pass(49).await;
     app.queues.wear_out(copies).await;
     app.control(&json!({"deliver": "resume"}));
 }
@@ -22,7 +22,7 @@ async fn garbage_is_parked_with_its_reason() {
     }
     give_up(&app, texts.len()).await;
     app.control(&json!({"dead_letter": "resume"}));
-    eventually("it is parked", async || (app.queues.held(PARKING) == texts.len()).then_some(())).await;
+    eventually("it is parked", async || (app.queues.left(PARKING).await == texts.len()).then_some(())).await;
     app.queues_empty().await;
     let mut parked: Vec<String> = Vec::new();
     while parked.len() < texts.len() {
@@ -49,14 +49,15 @@ async fn a_version_of_the_future_is_left_for_code_that_knows_it() {
     app.control(&json!({"dead_letter": "resume"}));
     // A letter of garbage behind it shows that the function was there and passed it.
     app.queues.send(DEAD, "garbage").await;
-    eventually("the garbage is parked", async || (app.queues.held(PARKING) == 1).then_some(())).await;
-    eventually("only the other is left", async || (app.queues.held(DEAD) == 1).then_some(())).await;
+    eventually("the garbage is parked", async || (app.queues.left(PARKING).await == 1).then_some(())).await;
+    eventually("only the other is left", async || (app.queues.left(DEAD).await == 1).then_some(())).await;
     for _ in 0..3 {
         app.advance(49);
-        eventually("it was looked at again", async || (app.queues.counts(DEAD).in_flight == 1).then_some(())).await;
+        eventually("it was looked at again", async || (app.queues.counts(DEAD).await.in_flight == 1).then_some(()))
+            .await;
     }
-    assert_eq!((app.queues.held(DEAD), app.queues.held(PARKING)), (1, 1));
-    assert_eq!(app.queues.held(DELIVERIES), 0);
+    assert_eq!((app.queues.left(DEAD).await, app.queues.left(PARKING).await), (1, 1));
+    assert_eq!(app.queues.left(DELIVERIES).await, 0);
     app.stop().await;
 }
 
@@ -72,16 +73,16 @@ async fn garbage_in_a_batch_does_not_stop_its_neighbours() {
             app.queues.send(DELIVERIES, "{\"type\":\"deliver_v1\",\"id\":\"poison\"}").await;
         }
     }
-    eventually("all ten wait", async || (app.queues.counts(DELIVERIES).visible == 10).then_some(())).await;
+    eventually("all ten wait", async || (app.queues.counts(DELIVERIES).await.visible == 10).then_some(())).await;
     app.control(&json!({"deliver": "resume"}));
     for id in &ids {
         app.reaches(id, "sent").await;
     }
     // Only the poison is kept; the neighbours were acknowledged, not repeated with it.
-    eventually("only the poison is left", async || (app.queues.held(DELIVERIES) == 1).then_some(())).await;
+    eventually("only the poison is left", async || (app.queues.left(DELIVERIES).await == 1).then_some(())).await;
     give_up(&app, 1).await;
     app.control(&json!({"dead_letter": "resume"}));
-    eventually("the poison is parked", async || (app.queues.held(PARKING) == 1).then_some(())).await;
+    eventually("the poison is parked", async || (app.queues.left(PARKING).await == 1).then_some(())).await;
     app.drained().await;
     for number in 0..9 {
         assert_eq!(app.calls(&format!("device-of-neighbour-{number}")).len(), 1);
@@ -104,7 +105,7 @@ async fn what_is_huge_or_absurd_is_dealt_with_too() {
     app.queues.send(DEAD, &"é".repeat(500_000)).await;
     app.queues.send(DEAD, &absurd.to_string()).await;
     app.queues.send(DELIVERIES, &absurd.to_string()).await;
-    eventually("the huge one is parked", async || (app.queues.held(PARKING) == 1).then_some(())).await;
+    eventually("the huge one is parked", async || (app.queues.left(PARKING).await == 1).then_some(())).await;
     app.drained().await;
     assert_eq!(app.calls("device-of-absurd").len(), 1);
     app.stop().await;

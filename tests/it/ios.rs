@@ -1,6 +1,7 @@
 //! iOS devices, through the API to APNs: called once each (G4, G5), and told the truth about (G6).
 
-use crate::support::{TestApp, push};
+use crate::support::{Table, TestApp, push};
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 
 fn token(number: usize) -> String {
@@ -124,5 +125,54 @@ async fn a_script_for_a_token_in_capitals_is_played() {
     let id = app.queued(&body).await;
     app.reaches(&id, "unknown").await;
     assert_eq!((app.calls(&capitals).len(), app.calls(&token(7)).len()), (1, 1));
+    app.stop().await;
+}
+
+/// One stored provider token that nobody can read stops no pushes: it is replaced when it is needed next.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_token_that_cannot_be_read_is_replaced() {
+    let app = TestApp::start().await;
+    let table = Table::of(&app).await;
+    let sent = async |number: usize| {
+        let id = app.queued(&to(&format!("token-{number}"), vec![ios(number)])).await;
+        app.reaches(&id, "sent").await;
+        app.calls(&token(number)).len()
+    };
+    assert_eq!(sent(0).await, 1);
+    let number = |number: u64| Some(AttributeValue::N(number.to_string()));
+    let text = Some(AttributeValue::S("1".to_owned()));
+    let changes = [
+        ("v", None, "1"),
+        ("v", number(4_294_967_296), "1"),
+        ("v", text.clone(), "1"),
+        ("jwt", None, "2"),
+        ("iat", None, "3"),
+        ("iat", text, "4"),
+    ];
+    for (done, (name, value, version)) in (1..).zip(changes) {
+        table.change_provider_token(name, value.clone()).await;
+        // Until the token in memory is too old.
+        app.advance(3_000);
+        assert_eq!(sent(done).await, 1, "{name} {value:?}");
+        assert_eq!(table.provider_token().await["v"], AttributeValue::N(version.to_owned()), "{name} {value:?}");
+        assert_eq!(app.system.sandbox().provider_tokens_seen(), u64::try_from(done).unwrap() + 1, "{name} {value:?}");
+    }
+    app.stop().await;
+}
+
+/// APNs goes by the token's own claim, so what stands beside it cannot make an old one young.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_provider_tokens_own_claim_says_how_old_it_is() {
+    let app = TestApp::start().await;
+    let table = Table::of(&app).await;
+    let id = app.queued(&to("young", vec![ios(1)])).await;
+    app.reaches(&id, "sent").await;
+    app.advance(3_700);
+    let now_s = app.system.clock().now_ms() / 1_000;
+    table.change_provider_token("iat", Some(AttributeValue::N(now_s.to_string()))).await;
+    let id = app.queued(&to("old", vec![ios(2)])).await;
+    app.reaches(&id, "sent").await;
+    assert_eq!(app.calls(&token(2)).len(), 1, "none was refused");
+    assert_eq!(table.provider_token().await["v"], AttributeValue::N("2".to_owned()));
     app.stop().await;
 }

@@ -13,7 +13,7 @@ const SENDS: usize = 2_000;
 const AT_ONCE: usize = 16;
 /// The short durations, but production's limits for everything that a busy machine makes slow. With a second for each
 /// write, a machine that is busy enough loses records, and a lost record may cost a second call, as the design says.
-const PATIENT: Timing = Timing {
+pub(crate) const PATIENT: Timing = Timing {
     token: Timing::PRODUCTION.token,
     call: Timing::PRODUCTION.call,
     record: Timing::PRODUCTION.record,

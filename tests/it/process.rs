@@ -1,6 +1,6 @@
 //! The program as a process of its own, and with a folder that outlives it, for tests that start or kill it.
 
-use crate::support::{DEADLINE, HttpClient};
+use crate::support::{DEADLINE, HttpClient, logs};
 use http::Method;
 use serde_json::Value;
 use std::{
@@ -53,28 +53,33 @@ impl Drop for DataDir {
         if std::thread::panicking() {
             eprintln!("left to look at: {}", self.0.display());
         } else {
+            let said = self.said();
             let _ = fs::remove_dir_all(&self.0);
+            logs::read(&said);
         }
     }
 }
 
-/// The program next to this test, built anew if need be: a test of an old one would show nothing.
+/// A program next to this test, built anew if need be: a test of an old one would show nothing.
+pub(crate) fn built(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.ancestors().nth(2).unwrap();
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    // The whole workspace's features, as `cargo test` and `cargo build --workspace` have them.
+    let mut build = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.current_dir(workspace).args(["build", "--quiet", "--workspace", "--bin", name]);
+    build.env("CARGO_TARGET_DIR", folder.parent().unwrap());
+    if folder.ends_with("release") {
+        build.arg("--release");
+    }
+    assert!(build.status().unwrap().success(), "the program {name} cannot be built");
+    folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// The local system's program.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        let test = std::env::current_exe().unwrap();
-        let folder = test.ancestors().nth(2).unwrap();
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-        // The whole workspace's features, as `cargo test` and `cargo build --workspace` have them.
-        let mut build = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        build.current_dir(workspace).args(["build", "--quiet", "--workspace", "--bin", "local"]);
-        build.env("CARGO_TARGET_DIR", folder.parent().unwrap());
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success(), "the program cannot be built");
-        folder.join(format!("local{}", std::env::consts::EXE_SUFFIX))
-    })
+    BINARY.get_or_init(|| built("local"))
 }
 
 /// The program with these arguments, all built in, its stdout and stderr to be read.
@@ -94,6 +99,8 @@ pub(crate) struct Process {
 impl Process {
     pub(crate) fn spawn(dir: &DataDir, timing: &str) -> Self {
         let mut command = command(&FREE_PORTS);
+        // All that it can be made to say: it is read once the test ends.
+        command.env("RUST_LOG", "trace,dynoxide=error");
         command.args(["--timing", timing, "--data"]).arg(dir.data()).stderr(dir.log());
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());

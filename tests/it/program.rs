@@ -2,13 +2,14 @@
 
 use crate::{
     process::{FREE_PORTS, command},
-    support::{DEADLINE, HttpClient, push},
+    support::{DEADLINE, HttpClient, PARKING, push},
 };
 use http::Method;
 use serde_json::Value;
+use std::time::{Duration, Instant};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
-    net::TcpListener,
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
     process::{Child, Command},
     time::timeout,
 };
@@ -66,7 +67,7 @@ async fn the_ready_line_is_one_line_of_json_whose_addresses_answer() {
     http.send(&Method::GET, &url("sandbox"), &[], "").await.expect(200);
     let list = [("x-amz-target", "AmazonSQS.ListQueues"), ("content-type", "application/x-amz-json-1.0")];
     let queues = http.send(&Method::POST, &url("sqs"), &list, "{}").await.expect(200);
-    assert_eq!(queues.body["QueueUrls"].as_array().unwrap().len(), 3);
+    assert_eq!(queues.body["QueueUrls"].as_array().unwrap().len(), 5);
     let _ = http.send(&Method::POST, &url("dynamodb"), &[], "{}").await;
 
     // The path of a newcomer: send, send again, look, with nothing but these addresses.
@@ -113,4 +114,60 @@ async fn a_port_in_use_is_an_error_that_names_the_port_and_the_flag() {
         assert!(output.stdout.is_empty(), "{flag}: nothing is ready");
         assert!(err.contains(&port) && err.contains(&format!("{flag} ")), "{flag}: {err}");
     }
+}
+
+/// What only tests could set before: how many copies may be in flight, and how late a provider's SETTINGS come.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn control_sets_the_in_flight_limit_and_the_delay_of_settings() {
+    let program = Program::start().await;
+    let ready: Value = serde_json::from_str(&program.line).unwrap();
+    let (http, sqs) = (HttpClient::new(), ready["sqs"].as_str().unwrap());
+    let control = format!("{}/control", ready["sandbox"].as_str().unwrap());
+    for (bad, told) in [
+        (r#"{"in_flight":0}"#, "/in_flight: give a whole number from 1 to 120000"),
+        (r#"{"in_flight":120001}"#, "/in_flight"),
+        (r#"{"in_flight":"many"}"#, "/in_flight"),
+        (r#"{"settings_delay_ms":60001}"#, "/settings_delay_ms: give a whole number from 0 to 60000"),
+        (r#"{"settings_delay_ms":-1}"#, "/settings_delay_ms"),
+        (r#"{"in_flight":1,"settings_delay_ms":"long"}"#, "/settings_delay_ms"),
+    ] {
+        let refused = http.send(&Method::POST, &control, &[], bad).await.expect(400);
+        assert!(refused.text.contains(told), "{}", refused.text);
+    }
+
+    let queue = format!("{sqs}/000000000000/{PARKING}");
+    let call = async |action: &str, more: &str, status: u16| {
+        let target = format!("AmazonSQS.{action}");
+        let headers = [("x-amz-target", target.as_str()), ("content-type", "application/x-amz-json-1.0")];
+        let body = format!(r#"{{"QueueUrl":"{queue}"{more}}}"#);
+        http.send(&Method::POST, sqs, &headers, body).await.expect(status).body
+    };
+    for _ in 0..3 {
+        call("SendMessage", r#","MessageBody":"x""#, 200).await;
+    }
+    let receive =
+        async |status| call("ReceiveMessage", r#","MaxNumberOfMessages":10,"VisibilityTimeout":600"#, status).await;
+    http.send(&Method::POST, &control, &[], r#"{"in_flight":1}"#).await.expect(204);
+    assert_eq!(receive(200).await["Messages"].as_array().unwrap().len(), 1);
+    assert!(receive(400).await["__type"].as_str().unwrap().ends_with("OverLimit"));
+    http.send(&Method::POST, &control, &[], r#"{"in_flight":120000}"#).await.expect(204);
+    assert_eq!(receive(200).await["Messages"].as_array().unwrap().len(), 2);
+
+    http.send(&Method::POST, &control, &[], r#"{"settings_delay_ms":700}"#).await.expect(204);
+    assert!(until_settings(&ready).await >= Duration::from_millis(700));
+    let (code, _, err) = program.end("TERM").await;
+    assert_eq!(code, Some(0), "{err}");
+}
+
+/// How long the provider's first frame takes on a new HTTP/2 connection.
+async fn until_settings(ready: &Value) -> Duration {
+    let address = ready["sandbox"].as_str().unwrap().trim_start_matches("http://");
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    let began = Instant::now();
+    // The client's preface and its empty SETTINGS (RFC 9113, sections 3.4 and 6.5).
+    connection.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    let mut frame = [0; 9];
+    timeout(DEADLINE, connection.read_exact(&mut frame)).await.expect("no frame comes").unwrap();
+    assert_eq!(frame[3], 4, "it is SETTINGS");
+    began.elapsed()
 }

@@ -129,3 +129,39 @@ async fn after_three_lost_answers_nobody_is_called_any_more() {
     assert_eq!(delivery["attempts"], 3);
     app.stop().await;
 }
+
+/// Frames of HTTP/2: the script, the policy, where it ends, and the calls that it takes, each accepted or not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_frame_fault_of_fcm_is_what_it_says() {
+    let app = TestApp::start().await;
+    let cases = [
+        ("reset", "at_least_once", "sent", vec![false, true]),
+        ("goaway", "at_least_once", "sent", vec![false, true]),
+        ("goaway_after_accept", "at_least_once", "sent", vec![true, true]),
+        ("refused_stream", "at_least_once", "sent", vec![false, true]),
+        // Not processed, by the provider's own word: nothing is risked.
+        ("goaway", "at_most_once", "sent", vec![false, true]),
+        ("refused_stream", "at_most_once", "sent", vec![false, true]),
+        // Nobody knows.
+        ("reset", "at_most_once", "unknown", vec![false]),
+        ("goaway_after_accept", "at_most_once", "unknown", vec![true]),
+    ];
+    for (number, (word, delivery, status, accepted)) in cases.into_iter().enumerate() {
+        let device = format!("device-of-frames-{number}");
+        app.script(&device, &json!([word])).await;
+        let mut body = push(&format!("frames-{number}"), &device);
+        body["delivery"] = json!(delivery);
+        let id = app.queued(&body).await;
+        let message = app.reaches(&id, status).await;
+        let calls = app.calls(&device);
+        assert_eq!(calls.iter().map(|call| call.accepted).collect::<Vec<_>>(), accepted, "{word} {delivery}");
+        assert!(calls.iter().all(|call| call.collapse_id.as_deref() == Some(id.as_str())), "{word}");
+        let last = &message["deliveries"][0];
+        assert_eq!(last["attempts"], calls.len(), "{word} {delivery}");
+        let code = if status == "sent" { json!(null) } else { json!("connection_lost") };
+        assert_eq!(last["last_error"]["code"], code, "{word} {delivery}");
+    }
+    app.drained().await;
+    assert_eq!(app.system.sandbox().ledger(None).iter().filter(|call| call.status.is_none()).count(), 8);
+    app.stop().await;
+}

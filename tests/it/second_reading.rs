@@ -5,14 +5,7 @@
 //! `tests/ministack`); without them the built-in ones are used, so these tests always run. Time is real here: the short
 //! profile's waits are waited for, because no clock but the built-in ones' can be moved.
 //!
-//! `tests/ministack` runs these and the modules that need nothing else. Left out by name, because the story needs what
-//! only the built-in stand-ins have:
-//! - `copies`: every copy stored twice on request. No stand-in of others duplicates or reorders.
-//! - `key_expiry`, `deadlines`, `consumers`, `stalls`, `garbage`, `dead_letters`, `deliver_crashes`: they look into the
-//!   built-in SQS, or move its clock past leases, visibility timeouts and delays. ministack has a clock of its own.
-//! - `load`, `figures`: what they measure is the built-in pair.
-//! - `data_dir`, `process`, `program`: what survives kill -9 is a property of the built-in stand-ins.
-//! - `contract`: it needs no service.
+//! `tests/ministack` runs these and nearly every other test of this crate, and names what it leaves out and why.
 //!
 //! Where ministack 1.5.33 is known to differ from AWS, measured by boto3 checks run on it; nothing here touches these:
 //! - SQS: a second delete of one receipt, and a delete by a stale receipt, are `ReceiptHandleIsInvalid`. AWS documents

@@ -49,6 +49,7 @@ impl Stage {
 
     /// Gives the system its consumers back until nothing is left to do.
     async fn finish(self, device: &str, calls: usize, status: &str) {
+        self.app.queues.give_back(&self.copies).await;
         self.app.advance(600);
         self.app.control(&json!({"deliver": "resume", "relay": "resume"}));
         self.app.drained().await;

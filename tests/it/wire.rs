@@ -129,7 +129,7 @@ async fn types_encodings_and_sizes_are_refused_before_the_body_is_read() {
 async fn paths_and_methods_that_are_not_ours_are_problems_too() {
     let app = TestApp::start().await;
     for path in
-        ["/", "/v1", "/v1/messages/", "//v1/messages", "/V1/messages", "/v1/messages/x/y", "/healthz/", "/v1/refunds"]
+        ["/", "/v1", "/v1/messages/", "//v1/messages", "/V1/messages", "/v1/messages/x/y", "/healthz/", "/v1/refunds/"]
     {
         raw(&app, &request(&app, &format!("GET {path}"), "", "")).await.problem(404, "not_found");
     }

@@ -3,15 +3,20 @@
 //! Keys are looked up by their SHA-256, so the table never holds one. Answers, also "no such key", are cached for
 //! `Timing::key_cache`, so a revoked key stops within that time and a flood of wrong keys costs few reads.
 
-use crate::{Code, Problem, cache::KeyCache};
+use crate::{Code, Problem};
 use axum::http::{HeaderMap, header};
-use platform::{Clock, same_secret};
+use platform::{Clock, Remembered, same_secret};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use store::Store;
+use store::{ApiKey, Store};
 
 /// Longest API key that is looked at, in bytes; a longer one cannot be ours.
 const KEY_LEN_MAX: usize = 256;
+/// API keys remembered at once. At some 300 bytes each they stay below 3 MB.
+const KEYS_MAX: usize = 10_000;
+
+/// What was found by the hash of a key: the key, or that there is none.
+type KeyCache = Remembered<[u8; 32], Option<ApiKey>>;
 
 /// What a route asks of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,15 +25,24 @@ pub enum Scope {
     MessagesSend,
     /// Read messages.
     MessagesRead,
+    /// Create refunds.
+    RefundsCreate,
+    /// Decide on refunds, and on what a payout's trouble leads to.
+    RefundsDecide,
+    /// Read refunds.
+    RefundsRead,
 }
 
 impl Scope {
     /// The word in an API key's item.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::MessagesSend => "messages:send",
             Self::MessagesRead => "messages:read",
+            Self::RefundsCreate => "refunds:create",
+            Self::RefundsDecide => "refunds:decide",
+            Self::RefundsRead => "refunds:read",
         }
     }
 }
@@ -47,19 +61,18 @@ pub struct Caller {
 pub struct Auth {
     store: Store,
     clock: Clock,
-    cache_ms: u64,
-    cache: Arc<Mutex<KeyCache>>,
+    remembered: Arc<Mutex<KeyCache>>,
 }
 
 impl Auth {
     /// Looks keys up in `store` and remembers them for `cache_ms`.
     #[must_use]
     pub fn new(store: Store, clock: Clock, cache_ms: u64) -> Self {
-        Self { store, clock, cache_ms, cache: Arc::default() }
+        Self { store, clock, remembered: Arc::new(Mutex::new(Remembered::new(KEYS_MAX, cache_ms))) }
     }
 
-    fn cache(&self) -> MutexGuard<'_, KeyCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remembered(&self) -> MutexGuard<'_, KeyCache> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The caller of a request, if its key is valid and has the scope.
@@ -69,7 +82,7 @@ impl Auth {
     pub async fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Problem> {
         let key = bearer(headers).ok_or_else(unauthorized)?;
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        let remembered = self.cache().get(&hash, self.clock.now_ms());
+        let remembered = self.remembered().get(&hash, self.clock.now_ms());
         let found = match remembered {
             Some(found) => found,
             None => {
@@ -80,11 +93,14 @@ impl Auth {
                 // The look-up is by hash, so its time tells nothing of the key. What came back is held to the hash once
                 // more, in constant time: whatever a table answers, only the key's own item lets anybody in.
                 let found = found.filter(|(_, stored)| same_secret(stored, &hash)).map(|(key, _)| key);
-                self.cache().put(hash, found.clone(), self.clock.now_ms(), self.cache_ms);
+                self.remembered().put(hash, found.clone(), found.is_some(), self.clock.now_ms());
                 found
             }
         };
-        let key = found.filter(|key| key.revoked_at_ms.is_none()).ok_or_else(unauthorized)?;
+        // A key that is being rotated is valid until its time comes, however long ago it was looked up.
+        let now_ms = self.clock.now_ms();
+        let valid = |key: &ApiKey| key.revoked_at_ms.is_none_or(|at_ms| now_ms < at_ms);
+        let key = found.filter(valid).ok_or_else(unauthorized)?;
         if key.scopes.iter().any(|has| has == scope.as_str()) {
             Ok(Caller { project: key.project, actor: key.name })
         } else {

@@ -20,6 +20,14 @@ pub const BODY_LIMIT_BYTES: usize = 256 * 1_024;
 /// 415 for another content type or any content encoding, 413 beyond [`BODY_LIMIT_BYTES`].
 pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     check_type(headers)?;
+    read_raw(headers, body).await
+}
+
+/// Reads a body's bytes, whatever they are said to be: for one that is judged by its signature.
+///
+/// # Errors
+/// 413 beyond [`BODY_LIMIT_BYTES`].
+pub async fn read_raw(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > BODY_LIMIT_BYTES) {
         return Err(too_large());

@@ -40,6 +40,16 @@ pub enum Code {
     UnsupportedMediaType,
     /// The key belongs to another request.
     IdempotencyKeyReused,
+    /// The refund was decided the other way.
+    RefundNotPending,
+    /// Callers of the failed payout may still be at it.
+    PayoutBusy,
+    /// The payout has not failed.
+    PayoutNotFailed,
+    /// The payout is not in review.
+    PayoutNotInReview,
+    /// A webhook that is not signed by the provider.
+    SignatureInvalid,
     /// The outcome is not known.
     Unavailable,
 }
@@ -66,7 +76,7 @@ const fn row(code: Code, word: &'static str, status: StatusCode, means: &'static
 const FIX: &str = "Fix the request; the same key works.";
 
 /// The table, in the order in which a request is refused.
-pub const CODES: [Row; 17] = [
+pub const CODES: [Row; 22] = [
     row(
         Code::NotFound,
         "not_found",
@@ -178,6 +188,41 @@ pub const CODES: [Row; 17] = [
         StatusCode::UNPROCESSABLE_ENTITY,
         "The key was used for a request that means something else.",
         "Do not retry. The first body gives the first id; a new intent needs a new key.",
+    ),
+    row(
+        Code::RefundNotPending,
+        "refund_not_pending",
+        StatusCode::CONFLICT,
+        "The refund was decided the other way before; `decided_by` and `decided_at` say by whom and when.",
+        "Do not retry: a decision is final.",
+    ),
+    row(
+        Code::PayoutBusy,
+        "payout_busy",
+        StatusCode::CONFLICT,
+        "The payout failed a moment ago, and a call for it may still be under way.",
+        "Wait for Retry-After and ask again.",
+    ),
+    row(
+        Code::PayoutNotFailed,
+        "payout_not_failed",
+        StatusCode::CONFLICT,
+        "Only a failed payout can be retried, and this one has not failed.",
+        "Read the refund. A payout in review is resolved first.",
+    ),
+    row(
+        Code::PayoutNotInReview,
+        "payout_not_in_review",
+        StatusCode::CONFLICT,
+        "The refund has no payout, or its payout is not in review and has another end.",
+        "Read the refund.",
+    ),
+    row(
+        Code::SignatureInvalid,
+        "signature_invalid",
+        StatusCode::BAD_REQUEST,
+        "A webhook is not signed with a secret of the project in its address, or the signature is older than 5 minutes.",
+        "For the provider. Store the endpoint's secret with the project, and look at this machine's clock.",
     ),
     row(
         Code::Unavailable,

@@ -10,6 +10,7 @@ use axum::{
     response::IntoResponse,
 };
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The media type of RFC 9457 section 3.
 const PROBLEM_JSON: &str = "application/problem+json";
@@ -43,10 +44,15 @@ struct Members {
     status: u16,
     detail: String,
     code: &'static str,
+    #[serde(skip)]
+    of: Code,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<Fault>,
+    /// Members of this code (RFC 9457 section 3.2).
+    #[serde(flatten)]
+    more: BTreeMap<&'static str, String>,
     #[serde(skip)]
-    headers: Vec<(HeaderName, &'static str)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
@@ -60,7 +66,9 @@ impl Problem {
             status: row.status.as_u16(),
             detail: detail.into(),
             code: row.word,
+            of: code,
             errors: Vec::new(),
+            more: BTreeMap::new(),
             headers: Vec::new(),
         }));
         match code {
@@ -79,7 +87,21 @@ impl Problem {
     }
 
     fn with_header(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.0.headers.push((name, value));
+        self.0.headers.push((name, HeaderValue::from_static(value)));
+        self
+    }
+
+    /// The same, with a member that only this code has.
+    #[must_use]
+    pub fn with_member(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.0.more.insert(name, value.into());
+        self
+    }
+
+    /// The same, to be asked again after so many seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.0.headers.push((header::RETRY_AFTER, HeaderValue::from(seconds)));
         self
     }
 
@@ -115,16 +137,18 @@ impl Problem {
     }
 }
 
+/// The answer carries its [`Code`] as an extension, for whoever logs it.
 impl IntoResponse for Problem {
     fn into_response(self) -> axum::response::Response {
         // The members are strings and numbers: they always have a JSON form.
         let body = serde_json::to_vec(&self.0).unwrap_or_default();
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.extensions_mut().insert(self.0.of);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
         for (name, value) in self.0.headers {
-            headers.insert(name, HeaderValue::from_static(value));
+            headers.insert(name, value);
         }
         response
     }

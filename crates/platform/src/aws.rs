@@ -6,7 +6,7 @@
 //! more try (issue 558 there).
 
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
-use aws_credential_types::Credentials;
+use aws_credential_types::{Credentials, provider::ProvideCredentials};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use std::time::Duration;
 
@@ -50,6 +50,38 @@ pub async fn aws_config_at(timeouts: AwsTimeouts, endpoint_url: &str) -> SdkConf
         .credentials_provider(Credentials::from_keys("local", "local", None))
         .load()
         .await
+}
+
+/// The configuration of a command that a person runs: as [`aws_config`], in this region if one is named.
+///
+/// # Errors
+/// What is missing, before anything is asked: the SDK itself would say so once for each call, in its own words.
+pub async fn aws_config_for_person(timeouts: AwsTimeouts, region: Option<String>) -> Result<SdkConfig, AwsMissing> {
+    let mut loader = loader(timeouts);
+    if let Some(region) = region {
+        loader = loader.region(Region::new(region));
+    }
+    let config = loader.load().await;
+    if config.region().is_none() {
+        return Err(AwsMissing::Region);
+    }
+    let provider = config.credentials_provider().ok_or(AwsMissing::Credentials)?;
+    provider.provide_credentials().await.map_err(|_| AwsMissing::Credentials)?;
+    Ok(config)
+}
+
+/// What nobody can talk to AWS without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AwsMissing {
+    /// No region.
+    #[error("no AWS region is set: give --region, or set AWS_REGION")]
+    Region,
+    /// No credentials, in none of the places where the SDK looks.
+    #[error(
+        "no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (`aws configure \
+         export-credentials --format env` prints them for any profile), or AWS_PROFILE"
+    )]
+    Credentials,
 }
 
 fn loader(timeouts: AwsTimeouts) -> ConfigLoader {

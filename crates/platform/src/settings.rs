@@ -80,6 +80,11 @@ impl<'a> EnvReader<'a> {
         self.required("DELIVERIES_QUEUE_URL", "the URL of the deliveries queue")
     }
 
+    /// `PAYOUTS_QUEUE_URL`: the queue of payouts to bring to their end.
+    pub fn payouts_queue(&mut self) -> String {
+        self.required("PAYOUTS_QUEUE_URL", "the URL of the payouts queue")
+    }
+
     /// `PARKING_QUEUE_URL`: the queue of what nobody could process.
     pub fn parking_queue(&mut self) -> String {
         self.required("PARKING_QUEUE_URL", "the URL of the parking queue")

@@ -3,6 +3,8 @@
 //! `store` renders each as a ConditionExpression; [`Expect::holds`] says what the expression means, and a test compares
 //! the two on random items.
 
+use crate::refund::{Status, id::PayoutId};
+
 /// What must be true of the stored item for a write to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Expect {
@@ -16,6 +18,18 @@ pub enum Expect {
     },
     /// The item is at this version.
     Version(u32),
+    /// The refund waits for its decision. No version: who decides has not read the refund, and every refund that is
+    /// pending is as create wrote it.
+    RefundPending,
+    /// The current payout is this one, and the refund is as it was read: at this version. The version says all that a
+    /// write has to know besides (the payout's state, that nobody has stamped a first call), and keeps two writers from
+    /// dropping each other's lines of the audit trail.
+    Payout {
+        /// The current payout's id.
+        payout: PayoutId,
+        /// The refund's version.
+        version: u32,
+    },
 }
 
 /// What conditions can see of a stored item.
@@ -25,6 +39,10 @@ pub struct Seen {
     pub version: Option<u32>,
     /// When it may be deleted, in whole seconds, if it says so.
     pub expires_s: Option<u64>,
+    /// A refund's status.
+    pub status: Option<Status>,
+    /// The id of a refund's current payout.
+    pub payout: Option<PayoutId>,
 }
 
 impl Expect {
@@ -33,9 +51,14 @@ impl Expect {
     pub fn holds(&self, stored: Option<&Seen>) -> bool {
         match (self, stored) {
             (Self::Absent | Self::AbsentOrExpired { .. }, None) => true,
-            (Self::Absent, Some(_)) | (Self::Version(_), None) => false,
+            (Self::Absent, Some(_)) => false,
+            (Self::Version(_) | Self::RefundPending | Self::Payout { .. }, None) => false,
             (Self::AbsentOrExpired { now_s }, Some(seen)) => seen.expires_s.is_some_and(|expires| expires < *now_s),
             (Self::Version(version), Some(seen)) => seen.version == Some(*version),
+            (Self::RefundPending, Some(seen)) => seen.status == Some(Status::Pending),
+            (Self::Payout { payout, version }, Some(seen)) => {
+                seen.payout == Some(*payout) && seen.version == Some(*version)
+            }
         }
     }
 }

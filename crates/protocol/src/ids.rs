@@ -35,7 +35,7 @@ impl Operation {
         }
     }
 
-    fn prefix(self) -> &'static str {
+    pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::Message => "msg_",
             Self::Refund => "rf_",
@@ -48,7 +48,7 @@ fn base32(bytes: &[u8]) -> String {
     BASE32_NOPAD.encode(bytes).to_ascii_lowercase()
 }
 
-fn unbase32<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(crate) fn unbase32<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.bytes().any(|b| b.is_ascii_uppercase()) {
         return None;
     }
@@ -93,6 +93,11 @@ impl KeyHash {
     #[must_use]
     pub fn to_base32(self) -> String {
         base32(&self.0)
+    }
+
+    /// The hash that [`KeyHash::to_base32`] writes as this text.
+    pub(crate) fn from_base32(text: &str) -> Option<Self> {
+        Some(Self(unbase32(text)?))
     }
 }
 

@@ -14,18 +14,22 @@ extern crate alloc;
 
 pub mod accept;
 pub mod answer;
+pub mod audit;
 pub mod canonical;
 pub mod claim;
 pub mod content;
 pub mod dead_letter;
+pub mod dead_token;
 pub mod delivery;
 pub mod expect;
 pub mod fingerprint;
+pub mod hold;
 pub mod ids;
 pub mod letter;
 pub mod machine;
 pub mod message;
 pub mod record;
+pub mod refund;
 pub mod status;
 pub mod timing;
 

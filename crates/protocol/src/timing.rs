@@ -8,6 +8,8 @@ use alloc::{format, string::String, vec::Vec};
 
 const SECOND: u64 = 1_000;
 const DAY: u64 = 86_400 * SECOND;
+/// In both profiles: the provider's day does not shrink with them.
+const PAYOUT_WINDOW: u64 = 82_800 * SECOND;
 
 /// Days a message key is valid unless a setting says otherwise.
 pub const KEY_VALID_DAYS_DEFAULT: u64 = 30;
@@ -20,6 +22,9 @@ pub const ATTEMPTS_MAX: u16 = 1_000;
 /// Receives after which SQS moves a copy to the dead-letter queue. Waiting for a lease or a retry costs receives too, and
 /// a dead letter is re-driven, so the number only bounds how long a poisonous copy is tried.
 pub const RECEIVES_MAX: u16 = 10;
+/// How long a payment provider remembers an idempotency key at least: Stripe may prune a key once it is 24 h old, and
+/// the same key then starts a new request (<https://docs.stripe.com/api/idempotent_requests>).
+pub const PROVIDER_KEY_LIVES_MS: u64 = DAY;
 /// Longest delay SQS accepts on a message (Amazon SQS API reference, SendMessage, DelaySeconds).
 pub const SQS_DELAY_MAX_MS: u64 = 900 * SECOND;
 /// Longest visibility timeout SQS accepts (Amazon SQS API reference, ChangeMessageVisibility).
@@ -54,8 +59,16 @@ pub struct Timing {
     pub backoff: &'static [u64],
     /// How long an API key is cached, valid or not.
     pub key_cache: u64,
+    /// How long an instance goes by what it knows of a hold (or that there is none), and of a held project's secret.
+    pub hold_cache: u64,
+    /// Waits before probes 1, 2, 3, … of a hold; the last one repeats.
+    pub hold_probe: &'static [u64],
+    /// The longest that a copy waits under a hold before it looks again.
+    pub hold_look_max: u64,
     /// The inline send, all batches together.
     pub inline_send: u64,
+    /// How long after its first call a payout may be called for again under its key.
+    pub payout_window: u64,
     /// Everything one API request may take; API Gateway gives up at 29 s.
     pub api_total: u64,
 }
@@ -76,7 +89,11 @@ impl Timing {
         ttl_floor: 120 * SECOND,
         backoff: &[10 * SECOND, 60 * SECOND, 300 * SECOND, 900 * SECOND],
         key_cache: 60 * SECOND,
+        hold_cache: 10 * SECOND,
+        hold_probe: &[60 * SECOND, 300 * SECOND, 900 * SECOND, 3_600 * SECOND],
+        hold_look_max: 300 * SECOND,
         inline_send: SECOND,
+        payout_window: PAYOUT_WINDOW,
         api_total: 20 * SECOND,
     };
 
@@ -95,7 +112,11 @@ impl Timing {
         ttl_floor: 10 * SECOND,
         backoff: &[500, 2 * SECOND, 5 * SECOND],
         key_cache: 2 * SECOND,
+        hold_cache: SECOND,
+        hold_probe: &[2 * SECOND, 5 * SECOND, 10 * SECOND],
+        hold_look_max: 2 * SECOND,
         inline_send: SECOND,
+        payout_window: PAYOUT_WINDOW,
         api_total: 20 * SECOND,
     };
 
@@ -127,7 +148,7 @@ impl Timing {
     #[expect(clippy::arithmetic_side_effects, reason = "durations of a program, not outside input")]
     pub fn violations(&self) -> Vec<String> {
         let held_by_key = KEY_VALID_DAYS_MIN * DAY;
-        let rules: [(bool, &str); 14] = [
+        let rules: [(bool, &str); 17] = [
             (
                 self.token + 2 * self.call + self.record + self.margin < self.function,
                 "T_token + 2*T_call + T_record + margin < T_fn",
@@ -148,6 +169,17 @@ impl Timing {
             (self.record + self.inline_send < self.api_total, "a write and the inline send fit an API request"),
             (self.ttl_floor <= Self::DELIVER_MAX, "ttl floor <= 3 d"),
             (!self.backoff.is_empty(), "the backoff has a step"),
+            (!self.hold_probe.is_empty(), "the waits before probes have a step"),
+            (
+                self.hold_cache <= self.hold_look_max && self.hold_look_max <= SQS_DELAY_MAX_MS,
+                "hold cache <= longest wait under a hold <= SQS's longest delay",
+            ),
+            // A receive that found the window open just before its end calls T_fn later at most, by a clock that may
+            // be off from the one that stamped.
+            (
+                self.payout_window + self.function + self.call + 2 * self.skew < PROVIDER_KEY_LIVES_MS,
+                "payout window + T_fn + T_call + 2*skew < the life of a provider's key",
+            ),
         ];
         rules.iter().filter(|(holds, _)| !holds).map(|(_, rule)| format!("timing: {rule} does not hold")).collect()
     }
@@ -180,6 +212,32 @@ impl Timing {
         now_ms.saturating_add(self.record).saturating_add(self.margin) < invocation_ends_ms
     }
 
+    /// Whether a payment provider may be asked: the answer must come, and be recorded, before this invocation ends.
+    #[must_use]
+    pub fn payout_may_start(&self, now_ms: u64, invocation_ends_ms: u64) -> bool {
+        self.call_may_start(now_ms, u64::MAX, invocation_ends_ms, u64::MAX)
+    }
+
+    /// Whether a payout whose first call was stamped at `first_call_ms` may still be called for under its key.
+    #[must_use]
+    pub fn payout_window_open(&self, first_call_ms: u64, now_ms: u64) -> bool {
+        now_ms < first_call_ms.saturating_add(self.payout_window)
+    }
+
+    /// Whether everybody who found the window open is gone: only then does a listing that does not show the payout say
+    /// that nobody will make it any more.
+    #[must_use]
+    pub fn payout_window_settled(&self, first_call_ms: u64, now_ms: u64) -> bool {
+        now_ms >= self.payout_busy_until(first_call_ms.saturating_add(self.payout_window))
+    }
+
+    /// When a payout that failed at `failed_ms` may have a successor: by then every consumer that read it before has
+    /// been ended, and every request of theirs has arrived or was given up.
+    #[must_use]
+    pub fn payout_busy_until(&self, failed_ms: u64) -> u64 {
+        failed_ms.saturating_add(self.function).saturating_add(self.call).saturating_add(self.skew)
+    }
+
     /// The wait after attempt number `attempt` (from 1): the schedule plus up to a fifth of jitter
     /// (`jitter_permille` 0 to 1,000), and never less than what the provider asked for.
     #[must_use]
@@ -189,6 +247,20 @@ impl Timing {
         let jitter = base.saturating_mul(u64::from(jitter_permille.min(1_000))) / 5_000;
         let jittered = base.saturating_add(jitter);
         jittered.max(asked_ms.unwrap_or(0))
+    }
+
+    /// How long a copy waits before it looks again at a hold of this age: at first as long as an instance remembers what
+    /// it knew, later as long as the hold has stood, up to a limit. Repaired credentials are in use after that at most.
+    #[must_use]
+    pub fn hold_look(&self, age_ms: u64) -> u64 {
+        age_ms.max(self.hold_cache).min(self.hold_look_max)
+    }
+
+    /// The wait before the next probe, after so many.
+    #[must_use]
+    pub fn hold_probe_after(&self, probes: u16) -> u64 {
+        let step = usize::from(probes).min(self.hold_probe.len().saturating_sub(1));
+        self.hold_probe.get(step).copied().unwrap_or(SECOND)
     }
 }
 
@@ -212,10 +284,24 @@ mod tests {
             (Timing { skew: 3 * SECOND, ..Timing::PRODUCTION }, "2*skew"),
             (Timing { api_total: 29 * SECOND, ..Timing::PRODUCTION }, "API total"),
             (Timing { backoff: &[], ..Timing::PRODUCTION }, "backoff"),
+            (Timing { hold_probe: &[], ..Timing::PRODUCTION }, "probes"),
+            (Timing { hold_look_max: 901 * SECOND, ..Timing::PRODUCTION }, "under a hold"),
+            (Timing { hold_cache: 301 * SECOND, ..Timing::PRODUCTION }, "under a hold"),
+            (Timing { payout_window: DAY - 83 * SECOND, ..Timing::PRODUCTION }, "payout window"),
         ];
         for (timing, rule) in broken {
             assert!(timing.violations().iter().any(|v| v.contains(rule)), "{rule}: {:?}", timing.violations());
         }
+    }
+
+    #[test]
+    fn a_payout_s_window_is_closed_at_its_last_ms_and_a_failed_one_is_busy_until_its_callers_are_gone() {
+        let t = Timing::PRODUCTION;
+        assert!(t.payout_window_open(1_000, 82_800_999) && !t.payout_window_open(1_000, 82_801_000));
+        assert!(t.payout_window_open(5_000, 1_000), "a clock that is behind the one that stamped");
+        assert_eq!(t.payout_busy_until(1_000), 83_000);
+        assert!(!t.payout_window_settled(1_000, 82_882_999) && t.payout_window_settled(1_000, 82_883_000));
+        assert!(t.payout_may_start(0, 30_001) && !t.payout_may_start(0, 30_000));
     }
 
     #[test]

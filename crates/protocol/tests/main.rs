@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
+mod audit;
 mod canonical;
 mod common;
+mod dead_tokens;
 mod explore;
 mod fingerprint;
 mod keys;
@@ -11,5 +13,6 @@ mod letters;
 mod machine;
 mod owners;
 mod record;
+mod refund;
 mod status;
 mod timing;

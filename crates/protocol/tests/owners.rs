@@ -62,7 +62,11 @@ impl Sim {
     }
 
     fn compare_and_set(&mut self, item: &Delivery, expect: Expect) -> bool {
-        let seen = self.item.as_ref().map(|item| Seen { version: Some(item.version), expires_s: Some(item.expires_s) });
+        let seen = self.item.as_ref().map(|item| Seen {
+            version: Some(item.version),
+            expires_s: Some(item.expires_s),
+            ..Seen::default()
+        });
         let holds = expect.holds(seen.as_ref());
         if holds {
             self.item = Some(item.clone());

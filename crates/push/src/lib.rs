@@ -8,34 +8,35 @@
 //!
 //! Each provider has a folder with the same file names (client, error, key, payload, token); what they share is here.
 
+pub mod answers;
 pub mod apns;
-mod credentials;
+mod check;
 pub mod fcm;
-mod members;
-mod not_prepared;
-mod outcome;
 mod outgoing;
 mod pool;
 mod prepared;
-mod slot;
-mod transport;
+mod settings;
+mod shape;
 
-pub use credentials::PushSettings;
-pub use not_prepared::NotPrepared;
+pub use answers::{Class, Credentials, Heard};
+pub use check::{Report, malformed};
+pub use outbound::NotPrepared;
 pub use outgoing::Outgoing;
 pub use prepared::Prepared;
+pub use protocol::hold::Provider;
+pub use settings::PushSettings;
 
+use outbound::{credentials, members, outcome, slot, transport};
 use platform::Clock;
-use protocol::{
-    content::{Device, Platform},
-    timing::Timing,
-};
-use std::{fmt, sync::Arc};
+use protocol::{content::Device, timing::Timing};
+use std::{fmt, sync::Arc, time::Duration};
 use store::Store;
 
 /// The way to the providers. Clones share connections, credentials and access tokens.
 #[derive(Clone)]
 pub struct Push {
+    secrets: credentials::Secrets,
+    timing: Timing,
     apns: Arc<apns::client::Apns>,
     fcm: Arc<fcm::client::Fcm>,
 }
@@ -58,30 +59,63 @@ impl Push {
         clock: Clock,
         timing: Timing,
     ) -> Self {
-        let transport = Arc::new(transport::Transport::new(clock.clone()));
-        let secrets = credentials::Secrets::new(secrets, settings);
+        let secrets = credentials::Secrets::new(secrets, settings.secret_name);
         Self {
             apns: Arc::new(apns::client::Apns::new(secrets.clone(), store, clock.clone(), timing)),
-            fcm: Arc::new(fcm::client::Fcm::new(secrets, transport, clock, timing)),
+            fcm: Arc::new(fcm::client::Fcm::new(secrets.clone(), clock, timing)),
+            secrets,
+            timing,
         }
     }
 
     /// Gets what calls for these devices need: credentials at most 5 minutes old, and a token with at least 2 minutes
     /// to live. Takes at most `timing.token`; at once when all is cached. Nothing is fetched for a provider that none
-    /// of the devices needs. Where only one of two providers can be called, its devices need not wait for the other's:
-    /// theirs are then answered "not sent", with the reason.
+    /// of the devices needs. [`Prepared::fault`] says which provider cannot be called, and why; its devices are answered
+    /// "not sent", and the other's need not wait for them.
+    pub async fn prepare_each<'a>(&self, project: &str, devices: impl IntoIterator<Item = &'a Device>) -> Prepared {
+        let (mut ios, mut others) = (false, false);
+        for device in devices {
+            match Provider::of(device.platform) {
+                Provider::Apns => ios = true,
+                Provider::Fcm => others = true,
+            }
+        }
+        let (apns, fcm) =
+            tokio::join!(async { if ios { Some(self.apns.access(project).await) } else { None } }, async {
+                if others { Some(self.fcm.access(project).await) } else { None }
+            },);
+        Prepared::new(Arc::clone(&self.apns), apns, Arc::clone(&self.fcm), fcm)
+    }
+
+    /// The same, for a caller who has nothing to do if no device can be called.
     ///
     /// # Errors
     /// Why no call can be made now, for all devices alike. Nothing was sent.
     pub async fn prepare(&self, project: &str, devices: &[Device]) -> Result<Prepared, NotPrepared> {
-        let needs = |ios: bool| devices.iter().any(|device| (device.platform == Platform::Ios) == ios);
-        let (apns, fcm) =
-            tokio::join!(async { if needs(true) { Some(self.apns.access(project).await) } else { None } }, async {
-                if needs(false) { Some(self.fcm.access(project).await) } else { None }
-            },);
-        match (&apns, &fcm) {
-            (Some(Err(error)), None | Some(Err(_))) | (None, Some(Err(error))) => Err(error.clone()),
-            _ => Ok(Prepared::new(Arc::clone(&self.apns), apns, Arc::clone(&self.fcm), fcm)),
+        let prepared = self.prepare_each(project, devices).await;
+        match prepared.only_fault() {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(prepared),
+        }
+    }
+
+    /// The version of a project's secret as it is now, read within `timing.token`; empty if there is no secret. `None` if
+    /// nobody can say.
+    pub async fn credentials_version(&self, project: &str, provider: Provider) -> Option<String> {
+        let name = self.secrets.name(project, provider.as_str());
+        let limit = Duration::from_millis(self.timing.token);
+        match tokio::time::timeout(limit, self.secrets.version(&name)).await {
+            Ok(Ok(version)) => Some(version),
+            Ok(Err(NotPrepared::CredentialsMissing { .. })) => Some(String::new()),
+            Ok(Err(_)) | Err(_) => None,
+        }
+    }
+
+    /// Somebody knows of other credentials than those in memory: the secret is read again before the next use.
+    pub fn doubt(&self, project: &str, provider: Provider) {
+        match provider {
+            Provider::Apns => self.apns.doubt(project),
+            Provider::Fcm => self.fcm.doubt(project),
         }
     }
 }

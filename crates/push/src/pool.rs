@@ -10,7 +10,8 @@
 //! certainly did not reach the provider. Speaks HTTP/2 with prior knowledge, over TLS or not as the address says.
 
 use crate::transport::{
-    Answered, Failed, IDLE_MAX_MS, PING_AFTER, PING_TIMEOUT, http2_connector, read, root_cause, sent_or_not,
+    Answered, BODY_MAX_BYTES, Failed, IDLE_MAX_MS, PING_AFTER, PING_TIMEOUT, http2_connector, read, root_cause,
+    sent_or_not,
 };
 use bytes::Bytes;
 use http::{Request, Uri};
@@ -237,7 +238,7 @@ impl Link {
                 let error = error.into_error();
                 let detail = root_cause(&error);
                 let first: &(dyn StdError + 'static) = &error;
-                return Tried::Ended(Err(sent_or_not(Some(first), detail)));
+                return Tried::Ended(Err(sent_or_not(Some(first), true, detail)));
             }
             Err(_) => {
                 let detail = "no answer in time".to_owned();
@@ -245,7 +246,7 @@ impl Link {
             }
         };
         self.used_ms.store(clock.now_ms(), Ordering::Relaxed);
-        Tried::Ended(Ok(read(response, deadline).await))
+        Tried::Ended(Ok(read(response, deadline, BODY_MAX_BYTES).await))
     }
 }
 

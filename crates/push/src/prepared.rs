@@ -1,6 +1,11 @@
 //! Everything a call needs, in hand: the only thing left to do is to make it.
 
-use crate::{NotPrepared, Outgoing, apns::client as apns, fcm::client as fcm, outcome::reason};
+use crate::{
+    NotPrepared, Outgoing, Provider,
+    answers::{Class, Heard},
+    apns::client as apns,
+    fcm::client as fcm,
+};
 use protocol::{
     answer::Answer,
     content::{Device, Platform},
@@ -39,25 +44,52 @@ impl Prepared {
         Self { apns, through_apns, fcm, through_fcm }
     }
 
+    /// Secrets Manager's id of the version that the credentials in hand were read from; none if this provider was not
+    /// asked for or cannot be called.
+    #[must_use]
+    pub fn version(&self, provider: Provider) -> Option<&str> {
+        match provider {
+            Provider::Apns => Some(&self.through_apns.as_ref()?.as_ref().ok()?.version),
+            Provider::Fcm => Some(&self.through_fcm.as_ref()?.as_ref().ok()?.version),
+        }
+    }
+
+    /// Why a provider cannot be called, if it was asked for and cannot.
+    #[must_use]
+    pub fn fault(&self, provider: Provider) -> Option<&NotPrepared> {
+        match provider {
+            Provider::Apns => self.through_apns.as_ref()?.as_ref().err(),
+            Provider::Fcm => self.through_fcm.as_ref()?.as_ref().err(),
+        }
+    }
+
+    /// Why nobody can be called, if nobody can.
+    pub(crate) fn only_fault(&self) -> Option<&NotPrepared> {
+        match (&self.through_apns, &self.through_fcm) {
+            (Some(Err(error)), None | Some(Err(_))) | (None, Some(Err(error))) => Some(error),
+            _ => None,
+        }
+    }
+
     /// Makes one provider call and says what came of it, within `Timing::call` of real time from waiting for a
     /// connection to the last byte of the answer. Never repeats a call. A future that is dropped before it ends counts as
     /// [`Answer::Lost`]: the call may have been made.
-    pub async fn send(&self, device: &Device, outgoing: &Outgoing<'_>) -> Answer {
+    pub async fn send(&self, device: &Device, outgoing: &Outgoing<'_>) -> Heard {
         match device.platform {
             Platform::Ios => match &self.through_apns {
                 Some(Ok(access)) => self.apns.send(access, device, outgoing).await,
-                Some(Err(error)) => Answer::NotSent(error.reason()),
+                Some(Err(error)) => Heard::uncalled(Class::NotSent, Answer::NotSent(error.reason())),
                 None => not_prepared(),
             },
             Platform::Android | Platform::Web => match &self.through_fcm {
                 Some(Ok(access)) => self.fcm.send(access, device, outgoing).await,
-                Some(Err(error)) => Answer::NotSent(error.reason()),
+                Some(Err(error)) => Heard::uncalled(Class::NotSent, Answer::NotSent(error.reason())),
                 None => not_prepared(),
             },
         }
     }
 }
 
-fn not_prepared() -> Answer {
-    Answer::NotSent(reason("not_prepared", "no access was asked for this platform", &[]))
+fn not_prepared() -> Heard {
+    Heard::not_sent("not_prepared", "no access was asked for this platform", &[])
 }

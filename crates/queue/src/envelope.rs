@@ -6,10 +6,12 @@
 
 use crate::ascii::to_ascii_json;
 use protocol::{
+    DEVICES_PER_CHUNK,
     claim::ChunkFacts,
     content::{Content, Device, Policy},
     ids::MessageId,
     message::Message,
+    refund::id::PayoutId,
     timing::Timing,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -26,6 +28,8 @@ pub enum Origin {
     Retry,
     /// The dead-letter function.
     Redrive,
+    /// The audit, for a chunk that seemed to have no copy.
+    Audit,
 }
 
 /// One chunk of a message, to be delivered.
@@ -56,13 +60,29 @@ pub struct DeliverV1 {
     pub origin: Origin,
 }
 
+/// A payout, to be brought to its end. What is paid is read from the refund.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PayoutV1 {
+    /// The payout.
+    #[serde(serialize_with = "write_payout", deserialize_with = "read_payout")]
+    pub payout: PayoutId,
+    /// Whose it is.
+    pub project: String,
+    /// Who sent this copy.
+    pub origin: Origin,
+}
+
 /// Every message that a queue of ours may hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
+#[expect(clippy::large_enum_variant, reason = "one is in hand at a time, and the larger one is the usual")]
 pub enum Envelope {
     /// Deliver a chunk.
     #[serde(rename = "deliver_v1")]
     Deliver(DeliverV1),
+    /// Bring a payout to its end.
+    #[serde(rename = "payout_v1")]
+    Payout(PayoutV1),
 }
 
 /// Why a body is no envelope.
@@ -88,6 +108,15 @@ fn write_id<S: Serializer>(id: &MessageId, serializer: S) -> Result<S::Ok, S::Er
 fn read_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MessageId, D::Error> {
     let text = String::deserialize(deserializer)?;
     MessageId::parse(&text).ok_or_else(|| de::Error::custom("id is no message id"))
+}
+
+fn write_payout<S: Serializer>(id: &PayoutId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(id)
+}
+
+fn read_payout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PayoutId, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    PayoutId::parse(&text).ok_or_else(|| de::Error::custom("payout is no payout id"))
 }
 
 /// `name_v12`: lower-case words, then a version.
@@ -149,14 +178,15 @@ impl Envelope {
             .map_err(|error| ParseError::Garbage(format!("no type, {}", position(&error))))?
             .r#type;
         match tag.as_str() {
-            "deliver_v1" => {
+            "deliver_v1" | "payout_v1" => {
                 let envelope: Self = serde_json::from_str(body)
-                    .map_err(|error| ParseError::Garbage(format!("deliver_v1, {}", position(&error))))?;
-                let Self::Deliver(copy) = &envelope;
-                if copy.devices.is_empty() || copy.devices.len() > protocol::DEVICES_PER_CHUNK {
-                    return Err(ParseError::Garbage("deliver_v1, a chunk holds 1 to 20 devices".to_owned()));
+                    .map_err(|error| ParseError::Garbage(format!("{tag}, {}", position(&error))))?;
+                match &envelope {
+                    Self::Deliver(copy) if copy.devices.is_empty() || copy.devices.len() > DEVICES_PER_CHUNK => {
+                        Err(ParseError::Garbage("deliver_v1, a chunk holds 1 to 20 devices".to_owned()))
+                    }
+                    Self::Deliver(_) | Self::Payout(_) => Ok(envelope),
                 }
-                Ok(envelope)
             }
             tag if is_tag(tag) => Err(ParseError::UnknownType(tag.to_owned())),
             _ => Err(ParseError::Garbage("its type is none of ours".to_owned())),
@@ -175,7 +205,13 @@ mod tests {
     use protocol::{
         content::{Platform, Token},
         ids::{KeyHash, Nonce, Operation},
+        refund::id::RefundId,
     };
+
+    fn payout(number: u16) -> PayoutV1 {
+        let refund = RefundId { key: KeyHash::of(Operation::Refund, "p", "k"), nonce: Nonce([7; 5]) };
+        PayoutV1 { payout: PayoutId { refund, number }, project: "projé".into(), origin: Origin::Inline }
+    }
 
     fn copy() -> DeliverV1 {
         DeliverV1 {
@@ -208,6 +244,20 @@ mod tests {
     }
 
     #[test]
+    fn a_payout_s_body_names_it_and_reads_back() {
+        for number in [1, u16::MAX] {
+            let envelope = Envelope::Payout(payout(number));
+            let body = envelope.to_body().unwrap();
+            assert!(body.is_ascii() && body.starts_with(r#"{"type":"payout_v1","payout":"payout_rf_"#), "{body}");
+            assert_eq!(Envelope::parse(&body).unwrap(), envelope);
+        }
+        let body = Envelope::Payout(payout(1)).to_body().unwrap();
+        for broken in [body.replace("payout_rf_", "payout_rg_"), body.replace(r#"_1","#, r#"_01","#)] {
+            assert!(matches!(Envelope::parse(&broken), Err(ParseError::Garbage(_))), "{broken}");
+        }
+    }
+
+    #[test]
     fn the_app_is_carried_and_a_body_without_one_is_as_before() {
         let mut named = copy();
         named.content.app = Some("com.example.other".into());
@@ -220,6 +270,7 @@ mod tests {
     #[test]
     fn a_later_version_is_left_and_garbage_is_named_without_its_text() {
         assert_eq!(Envelope::parse(r#"{"type":"deliver_v2"}"#), Err(ParseError::UnknownType("deliver_v2".into())));
+        assert_eq!(Envelope::parse(r#"{"type":"payout_v2"}"#), Err(ParseError::UnknownType("payout_v2".into())));
         for body in ["", "null", "{}", r#"{"type":"secret"}"#, r#"{"type":"deliver_v1","token":"secret"}"#] {
             let error = Envelope::parse(body).unwrap_err();
             assert!(matches!(error, ParseError::Garbage(_)), "{body}: {error}");

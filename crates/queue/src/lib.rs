@@ -10,6 +10,6 @@ mod parked;
 mod send;
 
 pub use consume::consume;
-pub use envelope::{DeliverV1, Envelope, Origin, ParseError};
+pub use envelope::{DeliverV1, Envelope, Origin, ParseError, PayoutV1};
 pub use parked::parked_body;
 pub use send::{EntryOutcome, Outgoing, Queue};

@@ -2,7 +2,6 @@
 
 use aws_sdk_sqs::{
     Client,
-    error::DisplayErrorContext,
     types::{MessageAttributeValue, SendMessageBatchRequestEntry},
 };
 use protocol::{
@@ -127,7 +126,7 @@ impl Queue {
         let answer = match request.send().await {
             Ok(answer) => answer,
             Err(error) => {
-                return vec![EntryOutcome::Unconfirmed(DisplayErrorContext(&error).to_string()); batch.len()];
+                return vec![EntryOutcome::Unconfirmed(platform::causes(&error)); batch.len()];
             }
         };
         // An entry is confirmed only if SQS names it as successful; silence is not confirmation.
@@ -161,7 +160,7 @@ impl Queue {
             .send()
             .await
             .map(drop)
-            .map_err(|error| DisplayErrorContext(&error).to_string())
+            .map_err(|error| platform::causes(&error))
     }
 }
 

@@ -1,13 +1,14 @@
 //! The condition shapes of `protocol::expect`, as DynamoDB expressions.
 //!
-//! Three shapes, one place. The test below holds each to what DynamoDB's own evaluation does.
+//! One place for all of them, and for the one that no item of ours needs: over an item that cannot be read. Tests hold
+//! each to what DynamoDB's own evaluation does. Those that only the admin command needs are here as well.
 
 use crate::{
-    attr::n,
-    names::{EXPIRES, PK, VERSION},
+    attr::{n, s},
+    names::{APPS, EXPIRES, PAYOUT_ID, PK, REVOKED, STATUS, VERSION},
 };
 use aws_sdk_dynamodb::types::AttributeValue;
-use protocol::expect::Expect;
+use protocol::{expect::Expect, refund::Status};
 
 /// A condition with its placeholders.
 #[derive(Debug)]
@@ -31,5 +32,43 @@ pub(crate) fn render(expect: Expect) -> Condition {
         Expect::Version(version) => {
             Condition { expression: "#c_v = :c_v", names: vec![("#c_v", VERSION)], values: vec![(":c_v", n(version))] }
         }
+        Expect::RefundPending => Condition {
+            expression: "#c_st = :c_st",
+            names: vec![("#c_st", STATUS)],
+            values: vec![(":c_st", s(Status::Pending.as_str()))],
+        },
+        Expect::Payout { payout, version } => Condition {
+            expression: "#c_po = :c_po AND #c_v = :c_v",
+            names: vec![("#c_po", PAYOUT_ID), ("#c_v", VERSION)],
+            values: vec![(":c_po", s(payout.to_string())), (":c_v", n(version))],
+        },
+    }
+}
+
+/// An API key that is there and valid for longer than until `at_ms`.
+pub(crate) fn valid_beyond(at_ms: u64) -> Condition {
+    Condition {
+        expression: "attribute_exists(#c_pk) AND (attribute_not_exists(#c_end) OR #c_end > :c_at)",
+        names: vec![("#c_pk", PK), ("#c_end", REVOKED)],
+        values: vec![(":c_at", n(at_ms))],
+    }
+}
+
+/// A project whose apps are exactly these.
+pub(crate) fn apps_are(apps: AttributeValue) -> Condition {
+    Condition { expression: "#c_apps = :c_apps", names: vec![("#c_apps", APPS)], values: vec![(":c_apps", apps)] }
+}
+
+/// An item whose version is exactly this, whatever type it has; `None`: an item without a version.
+pub(crate) fn unreadable(version: Option<AttributeValue>) -> Condition {
+    match version {
+        Some(version) => {
+            Condition { expression: "#c_v = :c_v", names: vec![("#c_v", VERSION)], values: vec![(":c_v", version)] }
+        }
+        None => Condition {
+            expression: "attribute_exists(#c_pk) AND attribute_not_exists(#c_v)",
+            names: vec![("#c_pk", PK), ("#c_v", VERSION)],
+            values: vec![],
+        },
     }
 }

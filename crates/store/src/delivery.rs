@@ -44,6 +44,16 @@ fn state_letter(state: State) -> &'static str {
     }
 }
 
+/// Where a delivery item stands.
+pub(crate) fn state_of(item: &Item) -> Result<State, StoreError> {
+    match get_s(item, STATE)? {
+        "I" => Ok(State::InFlight),
+        "R" => Ok(State::Retry),
+        "D" => Ok(State::Done),
+        _ => Err(StoreError::corrupt("attribute s is none of I, R, D")),
+    }
+}
+
 /// The provider ids, behind the prefix that most of them share ("projects/…/messages/" of FCM); `None` when no device
 /// has one. An id with the prefix is stored without it, another one whole in a list of its own, and no id as NULL, since
 /// an id may be anything.
@@ -115,12 +125,7 @@ pub(crate) fn encode(id: MessageId, chunk: u16, delivery: &Delivery) -> (Item, V
 
 /// Reads a delivery item.
 pub(crate) fn decode(item: &Item) -> Result<Delivery, StoreError> {
-    let state = match get_s(item, STATE)? {
-        "I" => State::InFlight,
-        "R" => State::Retry,
-        "D" => State::Done,
-        _ => return Err(StoreError::corrupt("attribute s is none of I, R, D")),
-    };
+    let state = state_of(item)?;
     let calls = get_s(item, CALLS)?.as_bytes();
     let ids = match item.get(PROVIDER_IDS) {
         Some(AttributeValue::L(list)) => list.as_slice(),

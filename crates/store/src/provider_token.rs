@@ -2,14 +2,17 @@
 //!
 //! Called by `push` when the token that it knows has grown old. Apple allows a new token every 20 minutes, so the
 //! instances must not sign one each: whoever writes first wins, and the others get the winner's token back with their
-//! lost condition. Correctness of deliveries does not need it; the provider's patience does.
+//! lost condition. An item that cannot be read is an outcome of its own and is written over like any other: only as it
+//! was read. Correctness of deliveries does not need it; the provider's patience does.
 
 use crate::{
     Store, StoreError,
     attr::{Item, get_n, get_s, n, s},
+    condition::{render, unreadable},
     names::{ISSUED, JWT, PK, PROVIDER_TOKEN_SK, SK, VERSION, provider_token_pk},
     write::Wrote,
 };
+use aws_sdk_dynamodb::types::AttributeValue;
 use protocol::expect::Expect;
 use std::{fmt, sync::Arc};
 
@@ -46,18 +49,75 @@ impl fmt::Debug for ProviderToken {
     }
 }
 
+/// What is stored for a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StoredProviderToken {
+    /// Nothing.
+    Absent,
+    /// A token.
+    Token(ProviderToken),
+    /// An item that is no token of ours. It may be replaced: nothing in it is of use.
+    Unreadable(UnreadableProviderToken),
+}
+
+/// An item that cannot be read as a token: enough of it to write over it and over nothing else.
+#[derive(Clone, PartialEq)]
+pub struct UnreadableProviderToken {
+    why: String,
+    version: Option<AttributeValue>,
+}
+
+impl fmt::Debug for UnreadableProviderToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What stands in the place of the version may be anything, so it is not shown.
+        f.debug_struct("UnreadableProviderToken").field("why", &self.why).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for UnreadableProviderToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl StoredProviderToken {
+    /// The version of the token that is written over it: another than the stored one.
+    #[must_use]
+    pub fn next_version(&self) -> u32 {
+        match self {
+            Self::Absent => 1,
+            Self::Token(token) => token.version.wrapping_add(1),
+            Self::Unreadable(item) => {
+                let version = item.version.as_ref().and_then(|version| version.as_n().ok()?.parse::<u32>().ok());
+                version.map_or(1, |version| version.wrapping_add(1))
+            }
+        }
+    }
+
+    fn of(item: Option<&Item>) -> Self {
+        let Some(item) = item else { return Self::Absent };
+        match decode(item) {
+            Ok(token) => Self::Token(token),
+            Err(error) => {
+                let version = item.get(VERSION).cloned();
+                Self::Unreadable(UnreadableProviderToken { why: error.to_string(), version })
+            }
+        }
+    }
+}
+
 /// What came of writing a provider token.
 #[derive(Debug)]
 pub enum ProviderTokenWrite {
     /// It is stored now.
     Written,
-    /// Another was there first: this one, or none.
-    Conflict(Option<ProviderToken>),
+    /// What is stored is not what the caller read, but this.
+    Conflict(StoredProviderToken),
     /// Nobody knows.
     Unknown(StoreError),
 }
 
-fn encode(id: ProviderTokenId<'_>, token: &ProviderToken) -> Item {
+pub(crate) fn encode(id: ProviderTokenId<'_>, token: &ProviderToken) -> Item {
     Item::from([
         (PK.to_owned(), s(provider_token_pk(id.environment, id.team, id.key_id, id.fingerprint))),
         (SK.to_owned(), s(PROVIDER_TOKEN_SK)),
@@ -72,11 +132,11 @@ fn decode(item: &Item) -> Result<ProviderToken, StoreError> {
 }
 
 impl Store {
-    /// Reads a key's token, consistently.
+    /// Reads what is stored for a key, consistently.
     ///
     /// # Errors
-    /// When the table does not answer or the item cannot be read.
-    pub async fn provider_token(&self, id: ProviderTokenId<'_>) -> Result<Option<ProviderToken>, StoreError> {
+    /// When the table does not answer.
+    pub async fn provider_token(&self, id: ProviderTokenId<'_>) -> Result<StoredProviderToken, StoreError> {
         let answer = self
             .client
             .get_item()
@@ -87,23 +147,25 @@ impl Store {
             .send()
             .await
             .map_err(|error| StoreError::sdk("GetItem", &error))?;
-        answer.item.as_ref().map(decode).transpose()
+        Ok(StoredProviderToken::of(answer.item.as_ref()))
     }
 
-    /// Stores a key's token if there is none, or over the version that the caller read.
+    /// Stores a key's token over what the caller read, and over nothing else. An item that cannot be read is known by
+    /// what stood in the place of its version.
     pub async fn write_provider_token(
         &self,
         id: ProviderTokenId<'_>,
         token: &ProviderToken,
-        over: Option<u32>,
+        over: &StoredProviderToken,
     ) -> ProviderTokenWrite {
-        let expect = over.map_or(Expect::Absent, Expect::Version);
-        match self.put(encode(id, token), expect).await {
+        let condition = match over {
+            StoredProviderToken::Absent => render(Expect::Absent),
+            StoredProviderToken::Token(token) => render(Expect::Version(token.version)),
+            StoredProviderToken::Unreadable(item) => unreadable(item.version.clone()),
+        };
+        match self.put_if(encode(id, token), condition).await {
             Wrote::Written { .. } => ProviderTokenWrite::Written,
-            Wrote::Lost(old) => match old.as_ref().map(decode).transpose() {
-                Ok(stored) => ProviderTokenWrite::Conflict(stored),
-                Err(error) => ProviderTokenWrite::Unknown(error),
-            },
+            Wrote::Lost(old) => ProviderTokenWrite::Conflict(StoredProviderToken::of(old.as_ref())),
             Wrote::Unknown(error) => ProviderTokenWrite::Unknown(error),
         }
     }
@@ -123,5 +185,8 @@ mod tests {
         assert_eq!(decode(&item).unwrap(), token);
         assert_eq!(format!("{token:?}"), "ProviderToken { issued_s: 1700000000, version: 7, .. }");
         assert!(decode(&Item::new()).is_err());
+        let secret = Item::from([(VERSION.to_owned(), super::s("a.b.c"))]);
+        let shown = format!("{:?}", StoredProviderToken::of(Some(&secret)));
+        assert!(shown.contains("jwt is missing") && !shown.contains("a.b.c"), "{shown}");
     }
 }

@@ -2,21 +2,61 @@
 
 use crate::{
     Store, StoreError,
-    names::{EXPIRES, PK, SK},
+    names::{EXPIRES, INDEX_PK, INDEX_SK, LISTED, LISTED_INDEX, PK, REFUNDS_INDEX, SK},
 };
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, StreamSpecification,
-    StreamViewType, TimeToLiveSpecification,
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, LocalSecondaryIndex, Projection,
+    ProjectionType, ScalarAttributeType, StreamSpecification, StreamViewType, TableDescription,
+    TimeToLiveSpecification,
 };
 
 /// The attribute by which DynamoDB deletes items, in whole seconds. Deletion is late by days; nothing relies on it.
 pub const TABLE_TTL_ATTRIBUTE: &str = EXPIRES;
 
+fn text_attribute(name: &str) -> Result<AttributeDefinition, StoreError> {
+    let definition = AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S).build();
+    definition.map_err(|error| StoreError::corrupt(error.to_string()))
+}
+
+fn key(name: &str, kind: KeyType) -> Result<KeySchemaElement, StoreError> {
+    let key = KeySchemaElement::builder().attribute_name(name).key_type(kind).build();
+    key.map_err(|error| StoreError::corrupt(error.to_string()))
+}
+
+/// A project's dead tokens, newest first. Local, so that a read is consistent like every other that a caller sees; it
+/// holds the items that have its sort key and costs the others nothing.
+fn listed() -> Result<LocalSecondaryIndex, StoreError> {
+    LocalSecondaryIndex::builder()
+        .index_name(LISTED_INDEX)
+        .key_schema(key(PK, KeyType::Hash)?)
+        .key_schema(key(LISTED, KeyType::Range)?)
+        .projection(Projection::builder().projection_type(ProjectionType::All).build())
+        .build()
+        .map_err(|error| StoreError::corrupt(error.to_string()))
+}
+
+/// The index by which refunds are listed. Keys only: a decision moves an entry, and a small one costs two write units.
+fn refunds_index() -> Result<GlobalSecondaryIndex, StoreError> {
+    GlobalSecondaryIndex::builder()
+        .index_name(REFUNDS_INDEX)
+        .key_schema(key(INDEX_PK, KeyType::Hash)?)
+        .key_schema(key(INDEX_SK, KeyType::Range)?)
+        .projection(Projection::builder().projection_type(ProjectionType::KeysOnly).build())
+        .build()
+        .map_err(|error| StoreError::corrupt(error.to_string()))
+}
+
+fn has_both_indexes(table: &TableDescription) -> bool {
+    let listed = table.local_secondary_indexes().iter().any(|index| index.index_name() == Some(LISTED_INDEX));
+    listed && table.global_secondary_indexes().iter().any(|index| index.index_name() == Some(REFUNDS_INDEX))
+}
+
 impl Store {
-    /// Creates the table (on demand, stream of new and old images, TTL), or finds it there. Returns its stream's ARN.
+    /// Creates the table (on demand, stream of new and old images, TTL, its two indexes), or finds it there. Returns its
+    /// stream's ARN.
     ///
     /// # Errors
-    /// When the table can neither be created nor described.
+    /// When the table can neither be created nor described, or was made without an index.
     pub async fn create_table(&self) -> Result<String, StoreError> {
         let mut request = self
             .client
@@ -30,33 +70,24 @@ impl Store {
                     .build()
                     .map_err(|error| StoreError::corrupt(error.to_string()))?,
             );
-        for (name, kind) in [(PK, KeyType::Hash), (SK, KeyType::Range)] {
-            let definition = AttributeDefinition::builder()
-                .attribute_name(name)
-                .attribute_type(ScalarAttributeType::S)
-                .build()
-                .map_err(|error| StoreError::corrupt(error.to_string()))?;
-            let key = KeySchemaElement::builder()
-                .attribute_name(name)
-                .key_type(kind)
-                .build()
-                .map_err(|error| StoreError::corrupt(error.to_string()))?;
-            request = request.attribute_definitions(definition).key_schema(key);
+        for name in [PK, SK, LISTED, INDEX_PK, INDEX_SK] {
+            request = request.attribute_definitions(text_attribute(name)?);
         }
+        request = request.key_schema(key(PK, KeyType::Hash)?).key_schema(key(SK, KeyType::Range)?);
+        request = request.local_secondary_indexes(listed()?).global_secondary_indexes(refunds_index()?);
         match request.send().await {
             Ok(_) => self.enable_ttl().await?,
             Err(error) if error.as_service_error().is_some_and(|e| e.is_resource_in_use_exception()) => {}
             Err(error) => return Err(StoreError::sdk("CreateTable", &error)),
         }
-        self.client
-            .describe_table()
-            .table_name(&self.table)
-            .send()
-            .await
-            .map_err(|error| StoreError::sdk("DescribeTable", &error))?
-            .table
-            .and_then(|table| table.latest_stream_arn)
-            .ok_or_else(|| StoreError::corrupt("the table has no stream"))
+        let described = self.client.describe_table().table_name(&self.table).send().await;
+        let table = described.map_err(|error| StoreError::sdk("DescribeTable", &error))?.table;
+        let table = table.ok_or_else(|| StoreError::corrupt("a table without a description"))?;
+        if !has_both_indexes(&table) {
+            let what = "the table was made by an earlier version and lacks an index that only a new table can have";
+            return Err(StoreError::corrupt(what));
+        }
+        table.latest_stream_arn.ok_or_else(|| StoreError::corrupt("the table has no stream"))
     }
 
     async fn enable_ttl(&self) -> Result<(), StoreError> {

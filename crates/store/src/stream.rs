@@ -4,11 +4,14 @@
 
 use crate::{
     attr::Item,
-    message,
-    names::{ID, MESSAGE_SK, SK},
+    names::{ID, MESSAGE_SK, REFUND_SK, SK},
+    refund,
 };
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
-use protocol::message::Message;
+use protocol::{
+    message::Message,
+    refund::{id::PayoutId, step::needs_relay},
+};
 use serde_json::Value;
 
 /// What a stream record is to the relay.
@@ -16,10 +19,23 @@ use serde_json::Value;
 pub enum StreamRecord {
     /// A message that was accepted just now.
     Message(Box<Message>),
+    /// A payout that became due just now.
+    Payout(DuePayout),
     /// Something else, or nothing new.
     Other,
-    /// A message that cannot be read; the text says why.
+    /// A message or a refund that cannot be read; the text says why.
     Unreadable(String),
+}
+
+/// A payout that is due, as the stream shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DuePayout {
+    /// Which.
+    pub payout: PayoutId,
+    /// Whose it is.
+    pub project: String,
+    /// When it became due, in ms.
+    pub due_ms: u64,
 }
 
 /// Reads one record of a DynamoDB stream event.
@@ -29,9 +45,32 @@ pub fn read_stream_record(record: &Value) -> StreamRecord {
     let Some(sk) = change["Keys"][SK]["S"].as_str() else {
         return StreamRecord::Unreadable("the record has no sort key".to_owned());
     };
-    if sk != MESSAGE_SK || change["NewImage"].is_null() {
+    if change["NewImage"].is_null() {
         return StreamRecord::Other;
     }
+    match sk {
+        MESSAGE_SK => message(change),
+        REFUND_SK => due_payout(change),
+        _ => StreamRecord::Other,
+    }
+}
+
+fn due_payout(change: &Value) -> StreamRecord {
+    let new = match image(&change["NewImage"]).as_ref().map(refund::item::decode) {
+        Some(Ok(new)) => new,
+        Some(Err(error)) => return StreamRecord::Unreadable(error.to_string()),
+        None => return StreamRecord::Unreadable("the new image is no item".to_owned()),
+    };
+    // An old image that cannot be read is none: a copy too many costs one read.
+    let old = image(&change["OldImage"]).and_then(|item| refund::item::decode(&item).ok());
+    let due_ms = new.payout.as_ref().map(|payout| payout.due_ms).unwrap_or_default();
+    match needs_relay(&new, old.as_ref()) {
+        Some(payout) => StreamRecord::Payout(DuePayout { payout, project: new.project, due_ms }),
+        None => StreamRecord::Other,
+    }
+}
+
+fn message(change: &Value) -> StreamRecord {
     // A message item is never changed: the same id in both images is nothing new, another id is a reused key.
     let id_of = |image: &Value| image[ID]["S"].as_str().map(str::to_owned);
     if id_of(&change["OldImage"]).is_some() && id_of(&change["OldImage"]) == id_of(&change["NewImage"]) {
@@ -40,7 +79,7 @@ pub fn read_stream_record(record: &Value) -> StreamRecord {
     let Some(item) = image(&change["NewImage"]) else {
         return StreamRecord::Unreadable("the new image is no item".to_owned());
     };
-    match message::decode(&item) {
+    match crate::message::decode(&item) {
         Ok(message) => StreamRecord::Message(Box::new(message)),
         Err(error) => StreamRecord::Unreadable(error.to_string()),
     }

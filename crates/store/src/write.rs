@@ -6,13 +6,13 @@
 use crate::{
     Store, StoreError,
     attr::Item,
-    condition::render,
+    condition::{Condition, render},
     names::{PK, SK},
 };
 use aws_sdk_dynamodb::{
     error::SdkError,
     operation::{put_item::PutItemError, update_item::UpdateItemError},
-    types::{ConsumedCapacity, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure},
+    types::{AttributeValue, ConsumedCapacity, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure},
 };
 use protocol::expect::Expect;
 
@@ -30,15 +30,37 @@ pub(crate) enum Wrote {
     Unknown(StoreError),
 }
 
+/// One assignment of an update.
+#[derive(Debug)]
+pub(crate) struct Set {
+    pub(crate) name: String,
+    pub(crate) value: Value,
+}
+
+/// What an attribute is set to.
+#[derive(Debug)]
+pub(crate) enum Value {
+    /// This.
+    Is(AttributeValue),
+    /// What the stored item has under this name.
+    CopyOf(&'static str),
+    /// The list that is stored, and behind it this one.
+    Appended(AttributeValue),
+}
+
 fn units(capacity: Option<&ConsumedCapacity>) -> Option<f64> {
     capacity.and_then(ConsumedCapacity::capacity_units)
 }
 
 impl Store {
     /// Writes the whole item if `expect` holds.
-    #[expect(clippy::disallowed_methods, reason = "one of the two places that write; always conditional")]
     pub(crate) async fn put(&self, item: Item, expect: Expect) -> Wrote {
-        let condition = render(expect);
+        self.put_if(item, render(expect)).await
+    }
+
+    /// Writes the whole item if `condition` holds.
+    #[expect(clippy::disallowed_methods, reason = "one of the two places that write; always conditional")]
+    pub(crate) async fn put_if(&self, item: Item, condition: Condition) -> Wrote {
         let mut request = self
             .client
             .put_item()
@@ -66,29 +88,51 @@ impl Store {
     }
 
     /// Sets every attribute of `item` and removes those of `absent`, if `expect` holds. `item` carries the key.
+    pub(crate) async fn update(&self, item: Item, absent: &[&'static str], expect: Expect) -> Wrote {
+        self.update_if(item, absent, render(expect)).await
+    }
+
+    /// The same with any condition.
+    pub(crate) async fn update_if(&self, mut item: Item, absent: &[&'static str], condition: Condition) -> Wrote {
+        let key = [PK, SK].into_iter().filter_map(|name| item.remove_entry(name)).collect();
+        let sets = item.into_iter().map(|(name, value)| Set { name, value: Value::Is(value) }).collect();
+        self.change_if(key, sets, absent, condition).await
+    }
+
+    /// Performs `sets` and removes `absent`, if `condition` holds.
     #[expect(clippy::disallowed_methods, reason = "one of the two places that write; always conditional")]
-    pub(crate) async fn update(&self, mut item: Item, absent: &[&'static str], expect: Expect) -> Wrote {
-        let condition = render(expect);
+    pub(crate) async fn change_if(
+        &self,
+        key: Item,
+        sets: Vec<Set>,
+        absent: &[&'static str],
+        condition: Condition,
+    ) -> Wrote {
         let mut request = self
             .client
             .update_item()
             .table_name(&self.table)
+            .set_key(Some(key))
             .condition_expression(condition.expression)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        for key in [PK, SK] {
-            if let Some(value) = item.remove(key) {
-                request = request.key(key, value);
+        let mut assigned = Vec::new();
+        for (index, Set { name, value }) in sets.into_iter().enumerate() {
+            request = request.expression_attribute_names(format!("#s{index}"), name);
+            let (right, value) = match value {
+                Value::Is(value) => (format!(":s{index}"), Some(value)),
+                Value::Appended(value) => (format!("list_append(#s{index}, :s{index})"), Some(value)),
+                Value::CopyOf(other) => {
+                    request = request.expression_attribute_names(format!("#f{index}"), other);
+                    (format!("#f{index}"), None)
+                }
+            };
+            if let Some(value) = value {
+                request = request.expression_attribute_values(format!(":s{index}"), value);
             }
+            assigned.push(format!("#s{index} = {right}"));
         }
-        let mut sets = Vec::new();
-        for (index, (name, value)) in item.into_iter().enumerate() {
-            sets.push(format!("#s{index} = :s{index}"));
-            request = request
-                .expression_attribute_names(format!("#s{index}"), name)
-                .expression_attribute_values(format!(":s{index}"), value);
-        }
-        let mut expression = format!("SET {}", sets.join(", "));
+        let mut expression = format!("SET {}", assigned.join(", "));
         if !absent.is_empty() {
             let removes: Vec<String> = (0..absent.len()).map(|index| format!("#r{index}")).collect();
             expression = format!("{expression} REMOVE {}", removes.join(", "));

@@ -3,10 +3,10 @@
 //!
 //! In two steps, since the apps of the project are looked up between them, and only for a request that names one.
 
-use crate::{key, validate};
+use crate::validate;
 use axum::{body::Bytes, http::HeaderMap};
 use protocol::content::SendRequest;
-use sendonce_http::{Problem, parse_object, strict::Object};
+use sendonce_http::{Problem, key, parse_object, strict::Object};
 
 /// A send whose syntax, members and key are in order, and whose values are not looked at yet.
 #[derive(Debug)]

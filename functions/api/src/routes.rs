@@ -6,66 +6,49 @@
 use crate::{
     Api,
     accept::accept,
-    contract::{ROUTES, Route},
-    key, openapi, query,
+    invalid_tokens, openapi,
     request::Draft,
-    view::{Accepted, Shown},
+    view::{Accepted, shown},
 };
 use axum::{
-    Json, Router,
+    Extension, Json, Router,
     body::Body,
     extract::{Path, RawQuery, State, rejection::PathRejection},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
-    routing::{MethodRouter, get, options, post},
+    routing::{MethodRouter, get, post},
 };
 use protocol::{
     ids::{KeyHash, MessageId, Operation},
     machine::accept::Verdict,
 };
-use sendonce_http::{Caller, Code, Fault, Problem, method_not_allowed, not_found, read_body};
+use sendonce_http::{
+    Caller, Code, Fault, Noted, Problem, REPLAYED,
+    contract::{ROUTES, Route},
+    key, query, read_body,
+};
 use serde_json::json;
-use std::{collections::BTreeSet, sync::Arc};
-use tower_http::cors::CorsLayer;
-
-/// Says that an answer repeats an earlier one.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+use std::sync::Arc;
 
 type Shared = State<Arc<Api>>;
 
 /// The router that AWS and the local system serve.
 pub fn router(api: Arc<Api>) -> Router {
-    let mut router = Router::new();
-    for row in &ROUTES {
-        router = router.route(row.path, handler(row.route));
-    }
-    // On the routes only: a path that is not ours is 404 for a preflight too. The layer answers preflights itself; the
-    // route is there for it to stand before.
-    if !api.cors.is_empty() {
-        let paths: BTreeSet<&str> = ROUTES.iter().map(|row| row.path).collect();
-        router = paths.into_iter().fold(router, |router, path| router.route(path, options(method_not_allowed)));
-        router = router.route_layer(cors(&api.cors));
-    }
-    router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(api)
+    let routes: Vec<_> = ROUTES.iter().filter_map(|row| Some((row.path, handler(row.route)?))).collect();
+    sendonce_http::router(&routes, &api.cors, api.clock.clone(), Arc::clone(&api))
 }
 
-fn handler(route: Route) -> MethodRouter<Arc<Api>> {
-    match route {
+/// The handler of a route that this function serves.
+fn handler(route: Route) -> Option<MethodRouter<Arc<Api>>> {
+    Some(match route {
         Route::Send => post(send),
         Route::Find => get(find),
         Route::Show => get(show),
+        Route::InvalidTokens => get(list_invalid_tokens),
         Route::Healthz => get(healthz),
         Route::OpenApi => get(openapi),
-    }
-}
-
-/// What a browser asks before a page of another origin may call (Fetch standard, CORS protocol).
-fn cors(origins: &[HeaderValue]) -> CorsLayer {
-    CorsLayer::new()
-        .allow_origin(origins.to_vec())
-        .allow_methods([Method::GET, Method::POST])
-        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, HeaderName::from_static(key::HEADER)])
-        .expose_headers([header::LOCATION, header::RETRY_AFTER, REPLAYED])
+        Route::Refunds(_) => return None,
+    })
 }
 
 async fn healthz() -> Response {
@@ -77,15 +60,24 @@ async fn openapi() -> Response {
 }
 
 /// The caller of a route, with the route's scope. A route without one is never asked.
-async fn caller(api: &Api, route: Route, headers: &HeaderMap) -> Result<Caller, Problem> {
+async fn caller(api: &Api, route: Route, headers: &HeaderMap, noted: &Noted) -> Result<Caller, Problem> {
     match route.scope() {
-        Some(scope) => api.auth.caller(headers, scope).await,
+        Some(scope) => {
+            let caller = api.auth.caller(headers, scope).await?;
+            noted.caller(&caller);
+            Ok(caller)
+        }
         None => Err(Problem::new(Code::NotFound, "There is no such route.")),
     }
 }
 
-async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
-    let caller = caller(&api, Route::Send, &headers).await?;
+async fn send(
+    State(api): Shared,
+    Extension(noted): Extension<Noted>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let caller = caller(&api, Route::Send, &headers, &noted).await?;
     let bytes = read_body(&headers, body).await?;
     let draft = Draft::read(&headers, &bytes)?;
     let apps = if draft.names_app() { api.projects.apps(&caller.project).await? } else { Arc::default() };
@@ -97,8 +89,12 @@ async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Resp
     let location = |id: MessageId| [(header::LOCATION, format!("/v1/messages/{id}"))];
     let accepted = |status: &'static str, id: MessageId| Json(Accepted::new(status, id));
     match verdict {
-        Verdict::Queued(id) => Ok((StatusCode::ACCEPTED, location(id), accepted("queued", id)).into_response()),
+        Verdict::Queued(id) => {
+            noted.message(id, false);
+            Ok((StatusCode::ACCEPTED, location(id), accepted("queued", id)).into_response())
+        }
         Verdict::Duplicate(id) => {
+            noted.message(id, true);
             let replayed = [(REPLAYED, "true")];
             Ok((StatusCode::ACCEPTED, location(id), replayed, accepted("duplicate_ignored", id)).into_response())
         }
@@ -113,31 +109,53 @@ async fn send(State(api): Shared, headers: HeaderMap, body: Body) -> Result<Resp
 
 async fn show(
     State(api): Shared,
+    Extension(noted): Extension<Noted>,
     headers: HeaderMap,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Problem> {
-    let caller = caller(&api, Route::Show, &headers).await?;
+    let caller = caller(&api, Route::Show, &headers, &noted).await?;
     let missing = || Problem::new(Code::NotFound, "There is no such message.");
     // A path that is not UTF-8 once decoded is no id either.
     let id = id.ok().and_then(|Path(id)| MessageId::parse(&id)).ok_or_else(missing)?;
-    let shown = read(&api, &caller.project, id.key, Some(id)).await?;
+    let shown = read(&api, &caller.project, id.key, Some(id), &noted).await?;
     shown.ok_or_else(missing)
 }
 
-async fn find(State(api): Shared, headers: HeaderMap, RawQuery(query): RawQuery) -> Result<Response, Problem> {
-    let caller = caller(&api, Route::Find, &headers).await?;
+async fn find(
+    State(api): Shared,
+    Extension(noted): Extension<Noted>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let caller = caller(&api, Route::Find, &headers, &noted).await?;
     let Some(key) = query::first(query.as_deref(), key::MEMBER) else {
         let fault = Fault::at("", "Give the query parameter idempotency_key.");
         return Err(Problem::validation_failed(vec![fault]));
     };
     let key = key::from_query(key)?;
     let hash = KeyHash::of(Operation::Message, &caller.project, &key);
-    let shown = read(&api, &caller.project, hash, None).await?;
+    let shown = read(&api, &caller.project, hash, None, &noted).await?;
     shown.ok_or_else(|| Problem::new(Code::NotFound, "There is no message under this key."))
 }
 
+async fn list_invalid_tokens(
+    State(api): Shared,
+    Extension(noted): Extension<Noted>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let caller = caller(&api, Route::InvalidTokens, &headers, &noted).await?;
+    invalid_tokens::page(&api, &caller.project, query.as_deref()).await
+}
+
 /// The message under a key hash, if it is this project's, the one asked for, and its key is still valid.
-async fn read(api: &Api, project: &str, key: KeyHash, id: Option<MessageId>) -> Result<Option<Response>, Problem> {
+async fn read(
+    api: &Api,
+    project: &str,
+    key: KeyHash,
+    id: Option<MessageId>,
+    noted: &Noted,
+) -> Result<Option<Response>, Problem> {
     let stored = api.store.message(key).await.map_err(|error| {
         tracing::error!(error = %error, "a message could not be read");
         Problem::unavailable()
@@ -147,5 +165,11 @@ async fn read(api: &Api, project: &str, key: KeyHash, id: Option<MessageId>) -> 
         let message = &stored.message;
         message.project == project && id.is_none_or(|id| id == message.id) && message.valid_until_s >= now / 1_000
     });
-    Ok(visible.map(|stored| Json(Shown::new(&stored, now, &api.timing)).into_response()))
+    let Some(stored) = visible else { return Ok(None) };
+    noted.message(stored.message.id, false);
+    let shown = shown(&api.store, &stored, now, &api.timing).await.map_err(|error| {
+        tracing::error!(project, error = %error, "a hold could not be read");
+        Problem::unavailable()
+    })?;
+    Ok(Some(Json(shown).into_response()))
 }

@@ -1,66 +1,13 @@
 //! The rules of a send, as one table: where, which code, what, its limit, and where the limit comes from.
 //!
-//! Used by validation, which breaks a request against them, and by the OpenAPI document and the HTTP reference, which
-//! show them. One macro declares each rule and the table, so no rule of validation can be left out of it. The rules of
-//! the key and of the whole payload have codes of their own and are not here.
+//! The rules of the key and of the whole payload have codes of their own and are not here.
 
 use protocol::DEVICES_PER_MESSAGE;
-use sendonce_http::{Code, Fault};
-
-/// One rule about one member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// The member, as a JSON pointer with `*` for any element or name.
-    pub pointer: &'static str,
-    /// What a request that breaks it is refused with.
-    pub code: Code,
-    /// The rule, with `{min}` and `{max}` for its limits.
-    says: &'static str,
-    /// The least and the most, in the unit that the rule names.
-    pub limit: Option<(usize, usize)>,
-    /// Where its limit comes from.
-    pub source: &'static str,
-}
-
-impl Rule {
-    /// The rule, as the caller reads it.
-    #[must_use]
-    pub fn text(&self) -> String {
-        match self.limit {
-            None => self.says.to_owned(),
-            Some((min, max)) => self.says.replace("{min}", &min.to_string()).replace("{max}", &max.to_string()),
-        }
-    }
-
-    /// Whether a length, a count or a number keeps the limit.
-    pub(crate) fn allows(&self, size: usize) -> bool {
-        self.limit.is_none_or(|(min, max)| (min..=max).contains(&size))
-    }
-
-    /// The rule, broken at a place.
-    pub(crate) fn broken(&self, pointer: impl Into<String>) -> Fault {
-        Fault::at(pointer, self.text())
-    }
-
-    /// The rule, broken at the only place it is about.
-    pub(crate) fn broken_here(&self) -> Fault {
-        self.broken(self.pointer)
-    }
-}
+pub use sendonce_http::Rule;
+use sendonce_http::{OURS, rules};
 
 /// Time to live when none is given, in seconds.
 pub const TTL_DEFAULT: u32 = 86_400;
-
-const OURS: &str = "Sendonce";
-
-macro_rules! rules {
-    ($($name:ident = $pointer:literal, $says:literal, $limit:expr, $source:expr;)*) => {
-        $(pub(crate) const $name: Rule =
-            Rule { pointer: $pointer, code: Code::ValidationFailed, says: $says, limit: $limit, source: $source };)*
-        /// Every rule, in the order in which they are checked.
-        pub const RULES: &[Rule] = &[$($name),*];
-    };
-}
 
 rules! {
     TO = "/to", "Give an array of {min} to {max} devices.", Some((1, DEVICES_PER_MESSAGE)), OURS;

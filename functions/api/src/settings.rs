@@ -3,6 +3,7 @@
 use axum::http::HeaderValue;
 use platform::{EnvReader, SettingsError};
 use protocol::timing::{KEY_VALID_DAYS_DEFAULT, KEY_VALID_DAYS_MAX, KEY_VALID_DAYS_MIN, Timing};
+use sendonce_http::cors_origins;
 
 /// What the environment must say.
 #[derive(Clone, Debug)]
@@ -31,45 +32,8 @@ impl Settings {
         let key_valid_days = env.or("KEY_VALID_DAYS", KEY_VALID_DAYS_DEFAULT, allowed, |days| {
             (KEY_VALID_DAYS_MIN..=KEY_VALID_DAYS_MAX).contains(days)
         });
-        let allowed = "origins such as https://console.example, separated by commas";
-        let origins = env.or("CORS_ORIGINS", String::new(), allowed, |text: &String| cors(text).is_some());
+        let cors = cors_origins(&mut env);
         let timing = env.timing();
-        env.finish(Self { table, deliveries_url, key_valid_days, cors: cors(&origins).unwrap_or_default(), timing })
-    }
-}
-
-/// The origins of a list; `None` if one is no origin.
-fn cors(text: &str) -> Option<Vec<HeaderValue>> {
-    text.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(parse_origin).collect()
-}
-
-/// An origin as a browser sends it: scheme, host, port, nothing after it, no wildcard (RFC 6454 section 7).
-#[must_use]
-pub fn parse_origin(text: &str) -> Option<HeaderValue> {
-    let url = url::Url::parse(text).ok()?;
-    let web = matches!(url.scheme(), "http" | "https");
-    let exact = !text.contains('*') && url.origin().ascii_serialization() == text;
-    (web && exact).then(|| HeaderValue::from_str(text).ok()).flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn origins_are_a_list_without_paths() {
-        assert_eq!(cors("").unwrap().len(), 0);
-        assert_eq!(cors("https://a.example, http://127.0.0.1:5173").unwrap().len(), 2);
-        for wrong in [
-            "*",
-            "a.example",
-            "https://a.example/",
-            "https://a.example,x",
-            "https://*.example",
-            "https://A.example",
-            "https://a.example:443",
-        ] {
-            assert_eq!(cors(wrong), None, "{wrong}");
-        }
+        env.finish(Self { table, deliveries_url, key_valid_days, cors, timing })
     }
 }

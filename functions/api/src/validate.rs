@@ -3,18 +3,16 @@
 //! Validation makes the defaults of the API version explicit, removes duplicate devices and gives iOS tokens their one
 //! spelling, so that the fingerprint sees the meaning of a request and not its text. The rules are `rules`' table.
 
-use crate::{
-    key,
-    rules::{self, Rule, TTL_DEFAULT},
-};
+use crate::rules::{self, TTL_DEFAULT};
 use protocol::{
     content::{Content, Device, Notification, Platform, Policy, Priority, SendRequest, Token},
     ids::ID_LEN,
 };
 use push::{apns, fcm};
 use sendonce_http::{
-    Code, Fault, Problem,
+    Code, Fault, Problem, Rule, key, known_members, optional, refuse,
     strict::{Json, Object, escape},
+    unknown,
 };
 use std::collections::{BTreeMap, HashSet};
 
@@ -25,10 +23,6 @@ pub(crate) const MEMBERS: [&str; 9] =
 pub(crate) const NOTIFICATION_MEMBERS: [&str; 3] = ["title", "body", "image"];
 /// What a device may hold.
 pub(crate) const DEVICE_MEMBERS: [&str; 2] = ["platform", "token"];
-
-/// Faults reported at most. Two for each of 500 devices fit, and the answer stays far below the 6 MB that a Lambda
-/// function may answer (AWS Lambda quotas, invocation payload).
-const FAULTS_MAX: usize = 1_024;
 
 /// Refuses the first member, in the order of the text, that has no meaning.
 ///
@@ -52,19 +46,6 @@ pub(crate) fn known(body: &Object<'_>) -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-fn known_members(object: &Object<'_>, at: &str, known: &[&str]) -> Result<(), Problem> {
-    match object.iter().find(|(name, _)| !known.contains(name)) {
-        None => Ok(()),
-        Some((name, _)) => Err(unknown(at, name, known)),
-    }
-}
-
-fn unknown(at: &str, name: &str, known: &[&str]) -> Problem {
-    let fault = Fault::at(format!("{at}/{}", escape(name)), format!("Known members: {}.", known.join(", ")));
-    let detail = "A member has no meaning here; a typo must not be ignored.";
-    Problem::at(Code::UnknownMember, detail, vec![fault])
 }
 
 /// Whether the body names an app that could be one.
@@ -106,30 +87,6 @@ pub(crate) fn send_request(body: &Object<'_>, apps: &[String]) -> Result<SendReq
     let content = Content { notification, data, collapse_key, app, priority: priority.unwrap_or_default() };
     fits(&to, &content)?;
     Ok(SendRequest { to, content, ttl_seconds, policy: policy.unwrap_or_default() })
-}
-
-/// All faults together, up to a bound: what a hostile body repeats is not worth an answer of megabytes.
-fn refuse(mut faults: Vec<Fault>) -> Problem {
-    if faults.len() > FAULTS_MAX {
-        let more = faults.len() - FAULTS_MAX;
-        faults.truncate(FAULTS_MAX);
-        faults.push(Fault::at("", format!("And {more} more.")));
-    }
-    Problem::validation_failed(faults)
-}
-
-/// An optional member: absent, read, or a broken rule.
-fn optional<T>(
-    value: Option<&Json<'_>>,
-    rule: &Rule,
-    faults: &mut Vec<Fault>,
-    read: impl Fn(&Json<'_>) -> Option<T>,
-) -> Option<T> {
-    let found = read(value?);
-    if found.is_none() {
-        faults.push(rule.broken_here());
-    }
-    found
 }
 
 /// What may be a bundle id (Apple, CFBundleIdentifier: ASCII letters, digits, hyphens and dots).

@@ -1,14 +1,18 @@
 //! A message as GET shows it: words derived from its items and the clock.
+//!
+//! Used by the routes, and by the admin command, which shows every project's alike.
 
+use crate::held::{Held, held};
 use platform::rfc3339_ms;
 use protocol::{
     DEVICES_PER_CHUNK,
+    hold::Provider,
     ids::MessageId,
     status::{DeviceWord, device_words, message_word},
     timing::Timing,
 };
 use serde::Serialize;
-use store::StoredMessage;
+use store::{Store, StoreError, StoredMessage};
 
 /// The answer to a send.
 #[derive(Debug, Serialize)]
@@ -26,7 +30,7 @@ impl Accepted {
 
 /// A message, its members in the order in which people read them.
 #[derive(Debug, Serialize)]
-pub(crate) struct Shown<'a> {
+pub struct Shown<'a> {
     id: String,
     idempotency_key: &'a str,
     request_hash: String,
@@ -35,8 +39,8 @@ pub(crate) struct Shown<'a> {
     created_at: String,
     deliver_by: String,
     expires_at: String,
-    /// Why its project is held, once there are holds.
-    held: Option<&'a str>,
+    /// Why its open devices wait, if their provider is held.
+    held: Option<Held>,
     counts: Counts,
     deliveries: Vec<ShownDevice<'a>>,
 }
@@ -86,11 +90,33 @@ impl Counts {
     }
 }
 
-impl<'a> Shown<'a> {
+/// A message's device words at one moment.
+struct Words<'a> {
+    stored: &'a StoredMessage,
+    words: Vec<DeviceWord>,
+}
+
+impl<'a> Words<'a> {
     /// A message at `now_ms`.
-    pub(crate) fn new(stored: &'a StoredMessage, now_ms: u64, timing: &Timing) -> Self {
+    fn new(stored: &'a StoredMessage, now_ms: u64, timing: &Timing) -> Self {
         let message = &stored.message;
         let words = device_words(message.devices.len(), &stored.deliveries, message.deliver_by_ms, now_ms, timing);
+        Self { stored, words }
+    }
+
+    /// The providers of the devices that are still to be reached.
+    fn open(&self) -> Vec<Provider> {
+        let open = |word: &DeviceWord| matches!(word, DeviceWord::Pending | DeviceWord::Sending);
+        let devices = self.stored.message.devices.iter().zip(&self.words).filter(|(_, word)| open(word));
+        devices.map(|(device, _)| Provider::of(device.platform)).collect()
+    }
+}
+
+impl<'a> Shown<'a> {
+    /// A message in these words.
+    fn new(of: Words<'a>, held: Option<Held>) -> Self {
+        let Words { stored, words } = of;
+        let message = &stored.message;
         Self {
             id: message.id.to_string(),
             idempotency_key: &message.key,
@@ -100,11 +126,26 @@ impl<'a> Shown<'a> {
             created_at: rfc3339_ms(message.at_ms),
             deliver_by: rfc3339_ms(message.deliver_by_ms),
             expires_at: rfc3339_ms(message.expires_ms),
-            held: None,
+            held,
             counts: Counts::of(&words),
             deliveries: words.iter().enumerate().map(|(index, word)| device(stored, index, *word)).collect(),
         }
     }
+}
+
+/// A message as it reads at `now_ms`, whoever asks.
+///
+/// # Errors
+/// When the table does not say whether its provider is held.
+pub async fn shown<'a>(
+    store: &Store,
+    stored: &'a StoredMessage,
+    now_ms: u64,
+    timing: &Timing,
+) -> Result<Shown<'a>, StoreError> {
+    let words = Words::new(stored, now_ms, timing);
+    let held = held(store, &stored.message.project, &words.open()).await?;
+    Ok(Shown::new(words, held))
 }
 
 fn device(stored: &StoredMessage, index: usize, word: DeviceWord) -> ShownDevice<'_> {

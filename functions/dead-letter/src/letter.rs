@@ -5,16 +5,27 @@ use futures_util::future::BoxFuture;
 use platform::Execute;
 use protocol::machine::dead_letter::{DeadLetter as Machine, Effect, Outcome};
 use queue::{DeliverV1, EntryOutcome, Envelope, Origin, Outgoing};
+use std::sync::atomic::{AtomicBool, Ordering};
 use store::DeliveryWrite;
 
 /// One letter in hand.
 #[derive(Debug)]
 pub(crate) struct Letter<'a> {
-    pub(crate) function: &'a DeadLetter,
-    pub(crate) copy: &'a DeliverV1,
+    function: &'a DeadLetter,
+    copy: &'a DeliverV1,
+    settled: AtomicBool,
 }
 
-impl Letter<'_> {
+impl<'a> Letter<'a> {
+    pub(crate) fn new(function: &'a DeadLetter, copy: &'a DeliverV1) -> Self {
+        Self { function, copy, settled: AtomicBool::new(false) }
+    }
+
+    /// Whether this letter's own write gave the chunk its last word.
+    pub(crate) fn settled(&self) -> bool {
+        self.settled.load(Ordering::Relaxed)
+    }
+
     async fn redrive(&self) -> Outcome {
         let copy = DeliverV1 { origin: Origin::Redrive, ..self.copy.clone() };
         let Ok(body) = Envelope::Deliver(copy).to_body() else { return Outcome::NotRedriven };
@@ -44,7 +55,10 @@ impl Execute<Machine> for Letter<'_> {
                 Effect::Redrive => self.redrive().await,
                 Effect::Settle { item, expect } => {
                     match store.write_delivery(copy.id, copy.chunk, &item, expect).await {
-                        DeliveryWrite::Written { .. } => Outcome::Written,
+                        DeliveryWrite::Written { .. } => {
+                            self.settled.store(true, Ordering::Relaxed);
+                            Outcome::Written
+                        }
                         DeliveryWrite::Conflict(stored) => Outcome::Conflict(stored),
                         DeliveryWrite::Unknown(error) => {
                             tracing::error!(id = %copy.id, chunk = copy.chunk, error = %error, "a write is uncertain");

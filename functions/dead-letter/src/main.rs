@@ -3,24 +3,15 @@
 use aws_lambda_events::sqs::SqsEvent;
 use dead_letter::{DeadLetter, Settings};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use platform::{AwsTimeouts, Clock, EnvReader, NoBoundary, aws_config};
+use platform::{Clock, EnvReader, NoBoundary};
 use std::sync::Arc;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     platform::init_logs("info");
+    platform::init_metrics(std::io::stdout());
     let settings = Settings::read(EnvReader::process())?;
-    let aws = aws_config(AwsTimeouts::within(settings.timing.record)).await;
-    let sqs = aws_sdk_sqs::Client::new(&aws);
-    let function = DeadLetter {
-        store: store::Store::new(aws_sdk_dynamodb::Client::new(&aws), settings.table),
-        deliveries: queue::Queue::new(sqs.clone(), settings.deliveries_url),
-        parking: queue::Queue::new(sqs, settings.parking_url),
-        clock: Clock::system(),
-        timing: settings.timing,
-        boundary: Arc::new(NoBoundary),
-    };
-    let function = &function;
+    let function = &DeadLetter::deployed(settings, Clock::system(), Arc::new(NoBoundary)).await;
     run(service_fn(async move |event: LambdaEvent<SqsEvent>| Ok::<_, Error>(function.handle(event.payload).await)))
         .await
 }

@@ -4,13 +4,19 @@
 //! finished delivery item in hand or after SQS confirmed a successor copy, and that a panic fails only its own copy.
 //! It never sleeps and never retries a call; waiting is done by the queue.
 
+mod access;
+mod holds;
+mod observe;
 mod receive;
 mod settings;
+mod tokens;
 
+pub use holds::Holds;
 pub use settings::Settings;
+pub use tokens::Tokens;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
-use platform::{Boundary, Clock, Random, drive};
+use platform::{AwsTimeouts, Boundary, Clock, Random, aws_config, drive};
 use protocol::{
     ids::OwnerToken,
     machine::deliver::{self, Outcome, Verdict},
@@ -31,6 +37,10 @@ pub struct Deliver {
     pub deliveries: Queue,
     /// The providers.
     pub push: Push,
+    /// Which projects' credentials are refused.
+    pub holds: Holds,
+    /// Which tokens are dead.
+    pub tokens: Tokens,
     /// Now.
     pub clock: Clock,
     /// Owner tokens and jitter.
@@ -42,6 +52,26 @@ pub struct Deliver {
 }
 
 impl Deliver {
+    /// The function as it is deployed: clients by the SDK's own variables, with the limits that the timing gives.
+    pub async fn deployed(settings: Settings, clock: Clock, boundary: Arc<dyn Boundary>) -> Self {
+        let timing = settings.timing;
+        let aws = aws_config(AwsTimeouts::within(timing.record)).await;
+        let secrets = aws_sdk_secretsmanager::Client::new(&aws);
+        let store = Store::new(aws_sdk_dynamodb::Client::new(&aws), settings.table);
+        let push = Push::new(settings.push, secrets, store.clone(), clock.clone(), timing);
+        Self {
+            deliveries: Queue::new(aws_sdk_sqs::Client::new(&aws), settings.deliveries_url),
+            holds: Holds::new(store.clone(), push.clone(), clock.clone(), Random::system(), timing),
+            tokens: Tokens::new(store.clone(), clock.clone(), timing),
+            push,
+            store,
+            clock,
+            random: Random::system(),
+            timing,
+            boundary,
+        }
+    }
+
     /// Handles a batch: all copies at once. `ends_ms` is when this invocation is ended.
     pub async fn handle(&self, event: SqsEvent, ends_ms: u64) -> SqsBatchResponse {
         consume(&event, |record| self.one(record, ends_ms)).await
@@ -51,6 +81,11 @@ impl Deliver {
     async fn one(&self, record: &SqsMessage, ends_ms: u64) -> bool {
         let copy = match Envelope::parse(record.body.as_deref().unwrap_or_default()) {
             Ok(Envelope::Deliver(copy)) => copy,
+            Ok(Envelope::Payout(copy)) => {
+                // Sent to the wrong queue. It stays, and the dead-letter function sends it to its own.
+                tracing::error!(message_id = record.message_id, payout = %copy.payout, "a payout is no delivery");
+                return false;
+            }
             Err(error) => {
                 // It stays, reaches the dead-letter queue, and is judged there.
                 tracing::error!(message_id = record.message_id, error = %error, "a copy cannot be read");
@@ -73,9 +108,12 @@ impl Deliver {
             invocation_ends_ms: ends_ms,
             read_first: received_before || copy.origin != Origin::Inline,
         };
-        let receiving = Receiving::new(self, &copy, record.receipt_handle.as_deref().unwrap_or_default());
+        let handle = record.receipt_handle.as_deref().unwrap_or_default();
+        let receiving = Receiving::new(self, &copy, handle, ends_ms);
         let machine = deliver::Deliver::new(receive, self.timing);
-        match drive(machine, Outcome::Start, &receiving, &self.clock, self.boundary.as_ref()).await {
+        let verdict = drive(machine, Outcome::Start, &receiving, &self.clock, self.boundary.as_ref()).await;
+        receiving.finish().await;
+        match verdict {
             Verdict::Ack(proof) => {
                 tracing::debug!(id = %copy.id, chunk = copy.chunk, ?proof, "a copy is acknowledged");
                 true

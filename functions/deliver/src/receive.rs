@@ -1,15 +1,19 @@
 //! The effects of one received copy, performed.
 
-use crate::Deliver;
+use crate::{Deliver, access::Access, observe::Observed, tokens::News};
 use futures_util::future::BoxFuture;
-use platform::Execute;
+use platform::{Execute, Stopwatch};
 use protocol::{
     answer::{Answer, Reason},
-    machine::deliver::{Deliver as Machine, Effect, Outcome},
+    dead_token::Said,
+    delivery::Delivery,
+    expect::Expect,
+    hold::Provider,
+    machine::deliver::{Deliver as Machine, Effect, Outcome, Purpose},
 };
-use push::{Outgoing, Prepared};
+use push::{Class, Heard, Outgoing};
 use queue::{DeliverV1, EntryOutcome};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use store::DeliveryWrite;
 
 /// One copy in hand.
@@ -18,56 +22,82 @@ pub(crate) struct Receiving<'a> {
     function: &'a Deliver,
     copy: &'a DeliverV1,
     receipt_handle: &'a str,
+    /// When this invocation is ended, in ms.
+    ends_ms: u64,
     message_id: String,
-    prepared: OnceLock<Prepared>,
+    access: Access<'a>,
+    observed: Observed<'a>,
+    /// What was said of tokens and is not written down yet.
+    news: Mutex<Vec<News<'a>>>,
 }
 
 impl<'a> Receiving<'a> {
-    pub(crate) fn new(function: &'a Deliver, copy: &'a DeliverV1, receipt_handle: &'a str) -> Self {
-        Self { function, copy, receipt_handle, message_id: copy.id.to_string(), prepared: OnceLock::new() }
+    pub(crate) fn new(function: &'a Deliver, copy: &'a DeliverV1, receipt_handle: &'a str, ends_ms: u64) -> Self {
+        let message_id = copy.id.to_string();
+        let observed = Observed::new(copy, &message_id, &function.clock);
+        let (access, news) = (Access::new(function, copy), Mutex::default());
+        Self { function, copy, receipt_handle, ends_ms, message_id, access, observed, news }
     }
 
     async fn prepare(&self) -> Outcome {
-        match self.function.push.prepare(&self.copy.project, &self.copy.devices).await {
-            Ok(prepared) => {
-                let _ = self.prepared.set(prepared);
-                Outcome::Prepared
-            }
-            Err(error) => {
-                tracing::error!(
-                    id = %self.copy.id,
-                    chunk = self.copy.chunk,
-                    project = self.copy.project,
-                    code = error.code(),
-                    error = %error,
-                    "no call can be made for this project; the copy waits"
-                );
-                Outcome::NotPrepared
-            }
+        self.access.prepare().await.unwrap_or_else(|error| {
+            self.observed.waiting(&error);
+            Outcome::NotPrepared
+        })
+    }
+
+    /// The copy's fate is decided.
+    pub(crate) async fn finish(&self) {
+        // What no record had a place for: it said everything already.
+        self.tell_tokens().await;
+        self.access.finish().await;
+    }
+
+    /// Brings the project's list of dead tokens up to date, once for each thing that was said.
+    async fn tell_tokens(&self) {
+        let news = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
+        self.function.tokens.hear(&self.copy.project, news, self.ends_ms).await;
+    }
+
+    /// Keeps what an answer says of the device's token. `called_ms` is when the call began.
+    fn note(&self, device: usize, heard: &Heard, called_ms: u64) {
+        let said = match (heard.class, heard.answer.reason()) {
+            (Class::Accepted, _) => Said::Accepted { at_ms: self.function.clock.now_ms() },
+            // A provider's clock may be ahead of ours.
+            (Class::TokenDead, Some(reason)) => Said::Dead {
+                since_ms: heard.dead_since_ms.map_or(called_ms, |since_ms| since_ms.min(called_ms)),
+                reason: reason.code.clone(),
+            },
+            _ => return,
+        };
+        if let Some(device) = self.copy.devices.get(device) {
+            self.news.lock().unwrap_or_else(PoisonError::into_inner).push(News { device, said });
         }
     }
 
     async fn call(&self, device: usize) -> Answer {
-        let (Some(prepared), Some(to)) = (self.prepared.get(), self.copy.devices.get(device)) else {
+        let (Some(prepared), Some(to)) = (self.access.prepared(), self.copy.devices.get(device)) else {
             // The machine prepares before it calls, and calls only for devices of the chunk.
             let detail = "nothing was prepared for this device".to_owned();
             return Answer::NotSent(Reason { code: "not_prepared".to_owned(), detail });
         };
         let outgoing =
             Outgoing { message_id: &self.message_id, content: &self.copy.content, expires_ms: self.copy.expires_at };
-        let answer = prepared.send(to, &outgoing).await;
-        if let Some(reason) = answer.reason() {
-            tracing::warn!(
-                id = %self.copy.id,
-                chunk = self.copy.chunk,
-                device,
-                token = to.token.masked(),
-                code = reason.code,
-                detail = reason.detail,
-                "a device was not accepted"
-            );
+        let (watch, called_ms) = (Stopwatch::start(), self.function.clock.now_ms());
+        let heard = prepared.send(to, &outgoing).await;
+        self.observed.answered(device, to.platform, &heard, watch);
+        self.access.heard(Provider::of(to.platform), &heard);
+        self.note(device, &heard, called_ms);
+        heard.answer
+    }
+
+    /// Writes the delivery item, and beside its record what the calls taught of the credentials and the tokens.
+    async fn write(&self, purpose: Purpose, item: &Delivery, expect: Expect) -> DeliveryWrite {
+        let write = self.function.store.write_delivery(self.copy.id, self.copy.chunk, item, expect);
+        match purpose {
+            Purpose::Record => tokio::join!(write, self.access.conclude(), self.tell_tokens()).0,
+            Purpose::Claim | Purpose::Settle => write.await,
         }
-        answer
     }
 
     async fn successor(&self, delay_ms: u64) -> Outcome {
@@ -104,7 +134,10 @@ impl Execute<Machine> for Receiving<'_> {
                     }
                 },
                 Effect::Write { purpose, item, expect } => {
-                    match store.write_delivery(copy.id, copy.chunk, &item, expect).await {
+                    if purpose == Purpose::Claim {
+                        self.observed.claiming(item.attempt);
+                    }
+                    match self.write(purpose, &item, expect).await {
                         DeliveryWrite::Written { units } => {
                             tracing::debug!(id = %copy.id, chunk = copy.chunk, ?purpose, ?units, "written");
                             Outcome::Written

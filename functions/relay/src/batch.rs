@@ -6,10 +6,11 @@ use platform::Execute;
 use protocol::{
     machine::relay::{Effect, Entry, Outcome, Relay as Machine, Sent},
     message::Message,
+    refund::step::wants_copy,
 };
-use queue::{DeliverV1, EntryOutcome, Envelope, Origin, Outgoing, parked_body};
+use queue::{DeliverV1, EntryOutcome, Envelope, Origin, Outgoing, PayoutV1, parked_body};
 use serde_json::{Value, json};
-use store::StreamRecord;
+use store::{DuePayout, StoreError, StreamRecord};
 
 /// One batch in hand.
 #[derive(Debug)]
@@ -20,50 +21,76 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn message(&self, record: usize) -> Option<&Message> {
-        match self.read.get(record) {
-            Some(StreamRecord::Message(message)) => Some(message),
-            _ => None,
-        }
-    }
-
     async fn look(&self, record: usize) -> Outcome {
-        let Some(message) = self.message(record) else { return Outcome::LookFailed { record } };
-        match self.function.store.chunks_present(message.id).await {
+        let looked = match self.read.get(record) {
+            Some(StreamRecord::Message(message)) => self.function.store.chunks_present(message.id).await,
+            Some(StreamRecord::Payout(due)) => self.payout_present(due).await,
+            _ => return Outcome::LookFailed { record },
+        };
+        match looked {
             Ok(present) => Outcome::Looked { record, present },
             Err(error) => {
-                tracing::error!(id = %message.id, error = %error, "delivery items were not looked up; the record is repeated");
+                tracing::error!(id = self.id(record), error = %error, "what is there was not looked up; the record is repeated");
                 Outcome::LookFailed { record }
             }
         }
     }
 
+    /// The one copy of a payout counts as present when it is not wanted.
+    async fn payout_present(&self, due: &DuePayout) -> Result<Vec<u16>, StoreError> {
+        let stored = self.function.store.refund(due.payout.refund).await?;
+        Ok(if wants_copy(stored.as_ref(), due.payout) { Vec::new() } else { vec![0] })
+    }
+
+    /// What a record is about, for logs.
+    fn id(&self, record: usize) -> Option<String> {
+        match self.read.get(record)? {
+            StreamRecord::Message(message) => Some(message.id.to_string()),
+            StreamRecord::Payout(due) => Some(due.payout.to_string()),
+            StreamRecord::Other | StreamRecord::Unreadable(_) => None,
+        }
+    }
+
+    /// The copy of an entry, and whether it is a payout's.
+    fn outgoing(&self, entry: &Entry) -> Option<(bool, Outgoing)> {
+        let (envelope, group) = match self.read.get(entry.record)? {
+            StreamRecord::Message(message) => (chunk(message, entry.chunk), &message.project),
+            StreamRecord::Payout(due) => {
+                let copy = PayoutV1 { payout: due.payout, project: due.project.clone(), origin: Origin::Relay };
+                (Envelope::Payout(copy), &due.project)
+            }
+            StreamRecord::Other | StreamRecord::Unreadable(_) => return None,
+        };
+        let body = envelope.to_body().ok()?;
+        let entry = Outgoing { body, delay_ms: entry.delay_ms, group: group.clone(), reason: None };
+        Some((matches!(envelope, Envelope::Payout(_)), entry))
+    }
+
     async fn send(&self, entries: &[Entry]) -> Outcome {
-        let outgoing: Option<Vec<Outgoing>> = entries
-            .iter()
-            .map(|entry| {
-                let message = self.message(entry.record)?;
-                let body = Envelope::Deliver(DeliverV1::of(message, entry.chunk, Origin::Relay)).to_body().ok()?;
-                Some(Outgoing { body, delay_ms: entry.delay_ms, group: message.project.clone(), reason: None })
-            })
-            .collect();
+        let outgoing: Option<Vec<(bool, Outgoing)>> = entries.iter().map(|entry| self.outgoing(entry)).collect();
         let Some(outgoing) = outgoing else {
-            tracing::error!("a batch of the relay has an entry without a message; it is repeated");
+            tracing::error!("a batch of the relay has an entry without a message or a payout; it is repeated");
             return Outcome::Sent(vec![Sent::Unconfirmed; entries.len()]);
         };
-        let outcomes = self.function.deliveries.send(&outgoing).await;
-        let sent = entries.iter().zip(outcomes).map(|(entry, outcome)| {
-            let id = self.message(entry.record).map(|message| message.id.to_string());
-            match outcome {
-                EntryOutcome::Confirmed => Sent::Confirmed,
-                EntryOutcome::SenderFault(said) => {
-                    tracing::error!(id, chunk = entry.chunk, said, "SQS refuses a copy; its record is parked");
+        // A batch may hold both kinds; each goes to its own queue, and the outcomes back into the entries' order.
+        let of = |payout: bool| -> Vec<Outgoing> {
+            outgoing.iter().filter(|(is, _)| *is == payout).map(|(_, entry)| entry.clone()).collect()
+        };
+        let mut deliveries = self.function.deliveries.send(&of(false)).await.into_iter();
+        let mut payouts = self.function.payouts.send(&of(true)).await.into_iter();
+        let sent = entries.iter().zip(&outgoing).map(|(entry, (is_payout, _))| {
+            let (id, chunk) = (self.id(entry.record), entry.chunk);
+            match if *is_payout { payouts.next() } else { deliveries.next() } {
+                Some(EntryOutcome::Confirmed) => Sent::Confirmed,
+                Some(EntryOutcome::SenderFault(said)) => {
+                    tracing::error!(id, chunk, said, "SQS refuses a copy; its record is parked");
                     Sent::SenderFault
                 }
-                EntryOutcome::Unconfirmed(said) => {
-                    tracing::warn!(id, chunk = entry.chunk, said, "a copy was not confirmed; its record is repeated");
+                Some(EntryOutcome::Unconfirmed(said)) => {
+                    tracing::warn!(id, chunk, said, "a copy was not confirmed; its record is repeated");
                     Sent::Unconfirmed
                 }
+                None => Sent::Unconfirmed,
             }
         });
         Outcome::Sent(sent.collect())
@@ -73,6 +100,7 @@ impl Batch<'_> {
     async fn park(&self, record: usize) -> Outcome {
         let reason = match self.read.get(record) {
             Some(StreamRecord::Unreadable(why)) => why.as_str(),
+            Some(StreamRecord::Payout(_)) => "SQS refuses a copy of this payout",
             _ => "SQS refuses a copy of this message",
         };
         let source = self.records.get(record).unwrap_or(&Value::Null);
@@ -91,6 +119,10 @@ impl Batch<'_> {
         tracing::error!(keys = %source["dynamodb"]["Keys"], reason, confirmed, "a stream record is parked");
         Outcome::Parked { confirmed, record }
     }
+}
+
+fn chunk(message: &Message, chunk: u16) -> Envelope {
+    Envelope::Deliver(DeliverV1::of(message, chunk, Origin::Relay))
 }
 
 impl Execute<Machine> for Batch<'_> {

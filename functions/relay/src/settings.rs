@@ -10,6 +10,8 @@ pub struct Settings {
     pub table: String,
     /// `DELIVERIES_QUEUE_URL`: where chunks are enqueued.
     pub deliveries_url: String,
+    /// `PAYOUTS_QUEUE_URL`: where payouts are enqueued.
+    pub payouts_url: String,
     /// `PARKING_QUEUE_URL`: where records are put that cannot be processed.
     pub parking_url: String,
     /// `TIMING`: `production` (default) or `short`.
@@ -24,8 +26,9 @@ impl Settings {
     pub fn read(mut env: EnvReader<'_>) -> Result<Self, SettingsError> {
         let table = env.table();
         let deliveries_url = env.deliveries_queue();
+        let payouts_url = env.payouts_queue();
         let parking_url = env.parking_queue();
         let timing = env.timing();
-        env.finish(Self { table, deliveries_url, parking_url, timing })
+        env.finish(Self { table, deliveries_url, payouts_url, parking_url, timing })
     }
 }

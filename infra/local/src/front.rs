@@ -1,7 +1,7 @@
 //! The API's front, as API Gateway is in AWS: each request is an invocation, with a time limit and crash points.
 
 use crate::{
-    invoke::{Function, InvokeError},
+    invoke::{Function, Invocation, InvokeError},
     linger::Lingering,
 };
 use axum::{
@@ -11,17 +11,35 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use sendonce_http::RequestId;
 use serde_json::json;
 use tower::ServiceExt;
 
-/// Serves `router` behind the function's surroundings. A crashed or failed invocation is answered 502, one that ran
+/// A function that answers requests: its router, and its surroundings.
+#[derive(Clone, Debug)]
+pub(crate) struct Answering {
+    pub(crate) router: Router,
+    pub(crate) function: Function,
+}
+
+/// Whether a path is the refunds function's, as API Gateway's routes have it; all others are the api function's.
+fn is_refunds(path: &str) -> bool {
+    path == "/v1/refunds" || ["/v1/refunds/", "/v1/webhooks/"].iter().any(|start| path.starts_with(start))
+}
+
+/// Serves each router behind its function's surroundings. A crashed or failed invocation is answered 502, one that ran
 /// out of time 503, both as API Gateway words it.
-pub(crate) fn front(router: Router, api: Function) -> Router {
+pub(crate) fn front(api: Answering, refunds: Answering) -> Router {
     Router::new().fallback(move |request: Request| {
-        let (router, api) = (router.clone(), api.clone());
-        let request = request.map(|body| Body::new(Lingering::new(body)));
+        let Answering { router, function } = if is_refunds(request.uri().path()) { &refunds } else { &api };
+        let (router, function) = (router.clone(), function.clone());
+        let mut request = request.map(|body| Body::new(Lingering::new(body)));
         async move {
-            match api.run(|_| router.oneshot(request)).await {
+            let serve = |invocation: Invocation| {
+                request.extensions_mut().insert(RequestId(invocation.request_id));
+                router.oneshot(request)
+            };
+            match function.run(serve).await {
                 Ok(Ok(response)) => response,
                 // A router never fails; the type says so too.
                 Ok(Err(never)) => match never {},

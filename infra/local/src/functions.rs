@@ -2,14 +2,20 @@
 
 use crate::{
     crash::Crashes,
+    elsewhere::Elsewhere,
+    front::Answering,
     inline::InlineSwitch,
     invoke::{Function, Handler},
     resources::Queues,
 };
 use aws_sdk_sqs::config::SharedInterceptor;
 use axum::http::HeaderValue;
+use payments::{Payments, PaymentsSettings};
 use platform::{AwsTimeouts, Clock, Random, aws_config_at};
-use protocol::timing::{KEY_VALID_DAYS_DEFAULT, Timing};
+use protocol::{
+    audit::INVOCATION_MAX,
+    timing::{KEY_VALID_DAYS_DEFAULT, Timing},
+};
 use push::{Push, PushSettings};
 use queue::Queue;
 use sendonce_http::Auth;
@@ -24,16 +30,20 @@ pub(crate) struct Endpoints {
     pub(crate) table: String,
     pub(crate) sqs: String,
     pub(crate) sandbox: String,
+    /// Where the payment provider is.
+    pub(crate) stripe: String,
 }
 
 /// What is deployed.
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment {
-    pub(crate) router: axum::Router,
-    pub(crate) api: Function,
+    pub(crate) api: Answering,
+    pub(crate) refunds: Answering,
     pub(crate) deliver: Function,
+    pub(crate) payout: Function,
     pub(crate) relay: Function,
     pub(crate) dead_letter: Function,
+    pub(crate) audit: Function,
 }
 
 /// Deploys the functions.
@@ -56,20 +66,23 @@ pub(crate) async fn deploy(
     );
     let secrets = aws_sdk_secretsmanager::Client::new(&aws_config_at(limits, &endpoints.sandbox).await);
 
+    let settings = PaymentsSettings { base_url: endpoints.stripe.clone(), ..PaymentsSettings::default() };
+    let payments = Payments::new(settings, secrets.clone(), clock.clone(), timing);
     let store = Store::new(dynamodb, &endpoints.table);
     // As the api function's main.rs has it: a caller may wait longer than a consumer under its lease.
     let api_limits = AwsTimeouts::within(timing.api_total / 4);
     let api_dynamodb = aws_sdk_dynamodb::Client::new(&aws_config_at(api_limits, &endpoints.dynamodb).await);
     let api_store = Store::new(api_dynamodb, &endpoints.table);
     let deliveries = Queue::new(sqs.clone(), &queues.deliveries);
+    let payouts = Queue::new(sqs.clone(), &queues.payouts);
     let parking = Queue::new(sqs, &queues.parking);
     let boundary = Arc::new(crashes.clone());
 
     let router = api::router(Arc::new(api::Api {
         store: api_store.clone(),
-        deliveries: Queue::new(inline_sqs, &queues.deliveries),
+        deliveries: Queue::new(inline_sqs.clone(), &queues.deliveries),
         auth: Auth::new(api_store.clone(), clock.clone(), timing.key_cache),
-        projects: api::Projects::new(api_store, clock.clone(), timing.key_cache),
+        projects: api::Projects::new(api_store.clone(), clock.clone(), timing.key_cache),
         clock: clock.clone(),
         random: Random::system(),
         timing,
@@ -77,10 +90,33 @@ pub(crate) async fn deploy(
         cors: cors.to_vec(),
         boundary: boundary.clone(),
     }));
+    let refunds_router = refunds::router(Arc::new(refunds::Refunds {
+        store: api_store.clone(),
+        payouts: Queue::new(inline_sqs, &queues.payouts),
+        payments: payments.clone(),
+        auth: Auth::new(api_store, clock.clone(), timing.key_cache),
+        clock: clock.clone(),
+        random: Random::system(),
+        timing,
+        cors: cors.to_vec(),
+        boundary: boundary.clone(),
+    }));
+    let push = Push::new(PushSettings::default(), secrets, store.clone(), clock.clone(), timing);
     let deliver = Arc::new(deliver::Deliver {
         store: store.clone(),
         deliveries: deliveries.clone(),
-        push: Push::new(PushSettings::default(), secrets, store.clone(), clock.clone(), timing),
+        holds: deliver::Holds::new(store.clone(), push.clone(), clock.clone(), Random::system(), timing),
+        tokens: deliver::Tokens::new(store.clone(), clock.clone(), timing),
+        push,
+        clock: clock.clone(),
+        random: Random::system(),
+        timing,
+        boundary: boundary.clone(),
+    });
+    let payout = Arc::new(payout::Payout {
+        store: store.clone(),
+        payouts: payouts.clone(),
+        payments,
         clock: clock.clone(),
         random: Random::system(),
         timing,
@@ -89,23 +125,49 @@ pub(crate) async fn deploy(
     let relay = Arc::new(relay::Relay {
         store: store.clone(),
         deliveries: deliveries.clone(),
+        payouts: payouts.clone(),
         parking: parking.clone(),
         clock: clock.clone(),
         timing,
         boundary: boundary.clone(),
     });
-    let dead_letter =
-        Arc::new(dead_letter::DeadLetter { store, deliveries, parking, clock: clock.clone(), timing, boundary });
+    let audit = Arc::new(audit::Audit::new(
+        store.clone(),
+        deliveries.clone(),
+        payouts.clone(),
+        clock.clone(),
+        timing,
+        boundary.clone(),
+    ));
+    let dead_letter = Arc::new(dead_letter::DeadLetter {
+        store,
+        deliveries,
+        payouts,
+        parking,
+        clock: clock.clone(),
+        timing,
+        boundary,
+    });
 
     let function = |name: &str, handler| Function::new(name, timing.function, clock.clone(), handler);
     Deployment {
-        router,
-        api: Function::front("api", timing.api_total, clock.clone()),
+        api: Answering { router, function: Function::front("api", timing.api_total, clock.clone()) },
+        refunds: Answering {
+            router: refunds_router,
+            function: Function::front("refunds", timing.api_total, clock.clone()),
+        },
         deliver: function(
             "deliver",
             handler(move |event, ends_ms| {
                 let deliver = deliver.clone();
                 async move { deliver.handle(event, ends_ms).await }
+            }),
+        ),
+        payout: function(
+            "payout",
+            handler(move |event, ends_ms| {
+                let payout = payout.clone();
+                async move { payout.handle(event, ends_ms).await }
             }),
         ),
         relay: function(
@@ -122,6 +184,34 @@ pub(crate) async fn deploy(
                 async move { dead_letter.handle(event).await }
             }),
         ),
+        audit: Function::new(
+            "audit",
+            INVOCATION_MAX,
+            clock.clone(),
+            Arc::new(move |event, invocation| {
+                let audit = audit.clone();
+                Box::pin(async move {
+                    audit.handle(&event, invocation.deadline_ms).await.map_err(|error| error.to_string())
+                })
+            }),
+        ),
+    }
+}
+
+/// Deploys functions that run in other processes.
+pub(crate) fn deploy_elsewhere(elsewhere: Elsewhere, timing: Timing, clock: &Clock) -> Deployment {
+    let function = |name: &str, handler| Function::new(name, timing.function, clock.clone(), handler);
+    Deployment {
+        api: Answering { router: elsewhere.api, function: Function::front("api", timing.api_total, clock.clone()) },
+        refunds: Answering {
+            router: elsewhere.refunds,
+            function: Function::front("refunds", timing.api_total, clock.clone()),
+        },
+        deliver: function("deliver", elsewhere.deliver),
+        payout: function("payout", elsewhere.payout),
+        relay: function("relay", elsewhere.relay),
+        dead_letter: function("dead_letter", elsewhere.dead_letter),
+        audit: Function::new("audit", INVOCATION_MAX, clock.clone(), elsewhere.audit),
     }
 }
 

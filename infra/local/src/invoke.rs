@@ -58,6 +58,7 @@ struct Inner {
     handler: Option<Handler>,
     paused: watch::Sender<bool>,
     invocations: AtomicU64,
+    running: AtomicU64,
 }
 
 impl fmt::Debug for Function {
@@ -85,7 +86,17 @@ impl Function {
 
     fn build(name: String, timeout_ms: u64, clock: Clock, handler: Option<Handler>) -> Self {
         let paused = watch::Sender::new(false);
-        Self { inner: Arc::new(Inner { name, timeout_ms, clock, handler, paused, invocations: AtomicU64::new(0) }) }
+        Self {
+            inner: Arc::new(Inner {
+                name,
+                timeout_ms,
+                clock,
+                handler,
+                paused,
+                invocations: AtomicU64::new(0),
+                running: AtomicU64::new(0),
+            }),
+        }
     }
 
     /// The name under which crashes and pauses address it: "api", "deliver", "relay", "dead_letter", ….
@@ -98,6 +109,12 @@ impl Function {
     #[must_use]
     pub fn invocations(&self) -> u64 {
         self.inner.invocations.load(Ordering::Relaxed)
+    }
+
+    /// Whether an invocation runs at this moment.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.inner.running.load(Ordering::SeqCst) > 0
     }
 
     /// From now on pollers take no work for it; running invocations go on.
@@ -142,7 +159,8 @@ impl Function {
     where
         F: Future,
     {
-        let Inner { name, timeout_ms, clock, invocations, .. } = &*self.inner;
+        let Inner { name, timeout_ms, clock, invocations, running, .. } = &*self.inner;
+        let _running = Running::new(running);
         let number = invocations.fetch_add(1, Ordering::Relaxed) + 1;
         let deadline_ms = clock.now_ms().saturating_add(*timeout_ms);
         let work = work(Invocation { deadline_ms, request_id: format!("{name}-{number}") });
@@ -157,6 +175,22 @@ impl Function {
         };
         // One effect's boundary crashed while, in the same poll, another let the handler finish: a crash all the same.
         if signal.is_raised() { Err(InvokeError::Crashed) } else { ended }
+    }
+}
+
+/// Counts an invocation from here until it is dropped.
+struct Running<'a>(&'a AtomicU64);
+
+impl<'a> Running<'a> {
+    fn new(count: &'a AtomicU64) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

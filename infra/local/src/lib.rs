@@ -9,6 +9,7 @@ pub mod control;
 pub mod crash;
 mod data;
 pub mod dynamo;
+pub mod elsewhere;
 mod front;
 mod functions;
 mod inline;
@@ -18,7 +19,10 @@ pub mod pollers;
 mod ports;
 pub mod ready;
 mod resources;
+mod schedule;
 pub mod stream;
 mod system;
+pub mod watched;
 
+pub use elsewhere::Functions;
 pub use system::{Options, System};

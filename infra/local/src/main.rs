@@ -1,8 +1,12 @@
-//! `cargo run`: the whole system on this machine, until SIGINT or SIGTERM.
+//! `cargo run`: the whole system on this machine, or all of it but the functions, until SIGINT or SIGTERM.
 
 use anyhow::Context;
 use clap::Parser;
-use local::{Options, System, args::Args};
+use local::{
+    Functions, Options, System,
+    args::{Args, Command},
+    watched::{environment_file, watched},
+};
 use std::io::Write;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -14,6 +18,10 @@ async fn main() -> anyhow::Result<()> {
     let endpoint = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be watched")?;
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be watched")?;
+    let functions = match &args.command {
+        None => Functions::Here,
+        Some(Command::Services { watch_url, .. }) => Functions::Elsewhere(watched(watch_url)),
+    };
     let system = System::start(Options {
         api_port: args.port,
         dynamodb_port: args.dynamodb_port,
@@ -25,14 +33,26 @@ async fn main() -> anyhow::Result<()> {
         data: args.data,
         cors: args.cors_origin,
         timing: args.timing,
+        functions,
+        provider_url: None,
     })
     .await?;
 
+    let hint = match &args.command {
+        None => system.ready().hint(),
+        Some(Command::Services { watch_url, env_file }) => {
+            let variables = environment_file(system.environment(), &args.timing);
+            if let Some(file) = env_file {
+                std::fs::write(file, &variables).with_context(|| format!("{} cannot be written", file.display()))?;
+            }
+            system.ready().services_hint(watch_url, env_file.as_deref(), &variables)
+        }
+    };
     // Programs read this one line on stdout; everything for people goes to stderr.
     let line = serde_json::to_string(system.ready())?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "{line}").and_then(|()| stdout.flush()).context("the ready line cannot be written")?;
-    let _ = writeln!(std::io::stderr(), "{}", system.ready().hint());
+    let _ = writeln!(std::io::stderr(), "{hint}");
 
     tokio::select! {
         _ = interrupt.recv() => {}

@@ -1,7 +1,7 @@
 //! What is printed when everything answers: one line of JSON for programs, and a command to paste for people.
 
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 /// The ready line.
 #[derive(Clone, Debug, Serialize)]
@@ -20,11 +20,30 @@ pub struct Ready {
     pub sandbox: String,
     /// API keys by name.
     pub api_keys: BTreeMap<String, String>,
-    /// Webhook secrets by project; none before there are webhooks.
+    /// Webhook secrets by project.
     pub webhook_secrets: BTreeMap<String, String>,
 }
 
 impl Ready {
+    /// What a person can do next where the functions are watched at `watch_url`; `variables` are theirs.
+    #[must_use]
+    pub fn services_hint(&self, watch_url: &str, env_file: Option<&Path>, variables: &str) -> String {
+        let address = watch_url.trim_start_matches("http://");
+        let (host, port) = address.rsplit_once(':').unwrap_or((address, "80"));
+        let file = env_file.map_or_else(|| "FILE".to_owned(), |file| file.display().to_string());
+        let put = if env_file.is_some() {
+            String::new()
+        } else {
+            format!("\nPut these lines into a file, or give --env-file FILE next time:\n\n{variables}")
+        };
+        format!(
+            "\nThe services are ready (Ctrl-C ends them). The functions are to be watched at {watch_url}:\n{put}\n  cargo \
+             lambda watch -A {host} -P {port} --env-file {file}\n\nThen requests work at {watch_url} and at {}, and each \
+             change of a function's code is built and used at its next event.\n",
+            self.api
+        )
+    }
+
     /// What a person can do next.
     #[must_use]
     pub fn hint(&self) -> String {

@@ -7,6 +7,7 @@
 use anyhow::{Context, bail};
 use aws_sdk_sqs::{Client, error::DisplayErrorContext, types::QueueAttributeName};
 use protocol::timing::{RECEIVES_MAX, Timing};
+use sendonce_http::{READ_SCOPES, SCOPES};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use store::{ApiKey, Project, SeedOutcome, Store};
@@ -19,18 +20,13 @@ pub(crate) const REGION: &str = "us-east-1";
 pub(crate) const PROJECTS: [(&str, &[&str]); 2] =
     [("acme", &["com.example.acme", "com.example.acme.beta"]), ("globex", &["com.example.globex"])];
 
-/// Every scope there is.
-const ALL_SCOPES: [&str; 5] = ["messages:send", "messages:read", "refunds:create", "refunds:decide", "refunds:read"];
-/// The scopes that only read.
-const READ_SCOPES: [&str; 2] = ["messages:read", "refunds:read"];
-
 /// Name in the ready line, project, actor, scopes. The keys are well known on purpose: they open nothing but the local
 /// system, and a command pasted yesterday works today.
 const KEYS: [(&str, &str, &str, &[&str]); 4] = [
-    ("acme", "acme", "ada@acme.example", &ALL_SCOPES),
+    ("acme", "acme", "ada@acme.example", &SCOPES),
     ("acme_readonly", "acme", "reader@acme.example", &READ_SCOPES),
-    ("acme_second", "acme", "grace@acme.example", &ALL_SCOPES),
-    ("globex", "globex", "hank@globex.example", &ALL_SCOPES),
+    ("acme_second", "acme", "grace@acme.example", &SCOPES),
+    ("globex", "globex", "hank@globex.example", &SCOPES),
 ];
 
 /// The API key of a name in the ready line.
@@ -74,6 +70,8 @@ pub(crate) async fn seed_api_keys(store: &Store) -> anyhow::Result<BTreeMap<Stri
 pub(crate) struct Queues {
     pub(crate) deliveries: String,
     pub(crate) dead_letters: String,
+    pub(crate) payouts: String,
+    pub(crate) payout_dead_letters: String,
     pub(crate) parking: String,
 }
 
@@ -81,12 +79,19 @@ pub(crate) struct Queues {
 pub(crate) async fn create_queues(client: &Client, name: &str, timing: &Timing) -> anyhow::Result<Queues> {
     let long = Timing::DEAD_LETTER_RETENTION;
     let parking = create(client, &format!("{name}-parking"), timing.visibility, long, None).await?;
-    let dead_letters = create(client, &format!("{name}-deliveries-dead"), timing.visibility, long, None).await?;
+    let (deliveries, dead_letters) = create_pair(client, &format!("{name}-deliveries"), timing).await?;
+    let (payouts, payout_dead_letters) = create_pair(client, &format!("{name}-payouts"), timing).await?;
+    Ok(Queues { deliveries, dead_letters, payouts, payout_dead_letters, parking })
+}
+
+/// A queue with the queue of its dead letters.
+async fn create_pair(client: &Client, name: &str, timing: &Timing) -> anyhow::Result<(String, String)> {
+    let (long, visibility) = (Timing::DEAD_LETTER_RETENTION, timing.visibility);
+    let dead_letters = create(client, &format!("{name}-dead"), visibility, long, None).await?;
     let arn = queue_arn(client, &dead_letters).await?;
     let redrive = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":{RECEIVES_MAX}}}"#);
-    let deliveries = format!("{name}-deliveries");
-    let deliveries = create(client, &deliveries, timing.visibility, Timing::QUEUE_RETENTION, Some(redrive)).await?;
-    Ok(Queues { deliveries, dead_letters, parking })
+    let queue = create(client, name, visibility, Timing::QUEUE_RETENTION, Some(redrive)).await?;
+    Ok((queue, dead_letters))
 }
 
 async fn create(

@@ -3,27 +3,34 @@
 use crate::{
     control::Control,
     crash::Crashes,
-    data::Data,
+    data::{self, Data},
     dynamo::Dynamo,
+    elsewhere::Functions,
     front::front,
-    functions::{Deployment, Endpoints, deploy},
+    functions::{Deployment, Endpoints, deploy, deploy_elsewhere},
     inline::InlineSwitch,
     invoke::Function,
     pollers,
     ports::bind,
     ready::Ready,
     resources::{self, NAME, PROJECTS, Queues, create_queues, queue_arn, seed_api_keys, seed_projects},
-    stream::{self, checkpoint::Checkpoints},
+    schedule,
+    stream::{self, checkpoint::Checkpoints, filter::matches},
 };
 use anyhow::Context;
 use aws_sdk_dynamodbstreams::Client as StreamsClient;
 use axum::{Router, http::HeaderValue};
 use local_sqs::Sqs;
 use platform::{AwsTimeouts, Clock, aws_config_at};
-use protocol::timing::Timing;
+use protocol::{audit::INVOKED_EVERY, timing::Timing};
 use sandbox::Sandbox;
 use serde_json::Value;
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 use store::Store;
 use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
@@ -55,6 +62,10 @@ pub struct Options {
     pub cors: Vec<HeaderValue>,
     /// The durations.
     pub timing: Timing,
+    /// Where the functions run.
+    pub functions: Functions,
+    /// Under which URL the functions reach the providers, if not the sandbox's own: something may stand in between.
+    pub provider_url: Option<String>,
 }
 
 impl Options {
@@ -75,6 +86,8 @@ impl Options {
             data: None,
             cors: Vec::new(),
             timing: Timing::SHORT,
+            functions: Functions::Here,
+            provider_url: None,
         }
     }
 }
@@ -83,6 +96,8 @@ impl Options {
 #[derive(Debug)]
 pub struct System {
     ready: Ready,
+    environment: BTreeMap<&'static str, String>,
+    mappings: Vec<(String, String)>,
     control: Control,
     sandbox: Sandbox,
     store: Store,
@@ -122,7 +137,7 @@ impl System {
             Some(url) => (None, url),
             None => {
                 let (listener, _) = bind(options.dynamodb_port, "--dynamodb-port").await?;
-                let dynamo = Dynamo::start(listener, data.as_ref().map(|data| data.dynamodb()), clock.clone()).await?;
+                let dynamo = start_dynamo(listener, data.as_deref(), clock.clone()).await?;
                 let url = dynamo.url().to_owned();
                 (Some(dynamo), url)
             }
@@ -132,28 +147,38 @@ impl System {
             None => {
                 let (listener, url) = bind(options.sqs_port, "--sqs-port").await?;
                 let sqs = match &data {
-                    Some(data) => Sqs::open(clock.clone(), url.clone(), &data.sqs())?,
+                    Some(data) => kept(data, data::SQS, |file| Ok(Sqs::open(clock.clone(), url.clone(), file)?))?,
                     None => Sqs::new(clock.clone(), url.clone()),
                 };
                 services.spawn(serve(listener, sqs.router(), services_stop.clone()));
                 (Some(sqs), url)
             }
         };
-        let sandbox = Sandbox::new(clock.clone(), sandbox_url.clone())?;
+        let provider_url = options.provider_url.unwrap_or_else(|| sandbox_url.clone());
+        let sandbox = Sandbox::new(clock.clone(), provider_url.clone())?;
         let checkpoints = match &data {
             Some(data) => {
-                sandbox.keep_ledger(&data.ledger()).context("the sandbox's ledger cannot be kept")?;
-                Checkpoints::file(data.checkpoints()).context("the stream's checkpoints cannot be kept")?
+                kept(data, data::LEDGER, |file| Ok(sandbox.keep_ledger(file)?))?;
+                let file = data.file(data::CHECKPOINTS)?;
+                Checkpoints::file(file.clone()).with_context(|| unusable(&file))?
             }
             None => Checkpoints::memory(),
         };
+        sandbox.send_webhooks_to(&format!("{api_url}/v1/webhooks/payments")).map_err(anyhow::Error::msg)?;
+        let mut webhook_secrets = BTreeMap::new();
         for (project, apps) in PROJECTS {
-            sandbox.seed_project_with(project, apps);
+            sandbox.seed_project_with(project, apps)?;
+            webhook_secrets.extend(sandbox.webhook_secret(project).map(|secret| (project.to_owned(), secret)));
         }
 
         let limits = AwsTimeouts::within(Timing::PRODUCTION.record);
-        let endpoints =
-            Endpoints { dynamodb: dynamodb_url, table: options.name.clone(), sqs: sqs_url, sandbox: sandbox_url };
+        let endpoints = Endpoints {
+            dynamodb: dynamodb_url,
+            table: options.name.clone(),
+            sqs: sqs_url,
+            sandbox: sandbox_url,
+            stripe: provider_url,
+        };
         let dynamodb_config = aws_config_at(limits, &endpoints.dynamodb).await;
         let store = Store::new(aws_sdk_dynamodb::Client::new(&dynamodb_config), &endpoints.table);
         let stream_arn = store.create_table().await.context("the table could not be created")?;
@@ -163,23 +188,37 @@ impl System {
         let queues = create_queues(&sqs_client, &options.name, &timing).await?;
 
         let (crashes, inline) = (Crashes::default(), InlineSwitch::default());
-        let deployment = deploy(&endpoints, &queues, timing, &clock, &crashes, &inline, &options.cors).await;
+        let here = matches!(options.functions, Functions::Here);
+        let deployment = match options.functions {
+            Functions::Here => deploy(&endpoints, &queues, timing, &clock, &crashes, &inline, &options.cors).await,
+            Functions::Elsewhere(elsewhere) => deploy_elsewhere(elsewhere, timing, &clock),
+        };
+        let environment = environment(&endpoints, &queues);
         let control = Control {
             clock: clock.clone(),
             data: data.clone(),
+            here,
             crashes,
             inline,
             sqs: sqs.clone(),
-            pausable: vec![deployment.deliver.clone(), deployment.relay.clone(), deployment.dead_letter.clone()],
+            sandbox: sandbox.clone(),
+            pausable: vec![
+                deployment.deliver.clone(),
+                deployment.payout.clone(),
+                deployment.relay.clone(),
+                deployment.dead_letter.clone(),
+                deployment.audit.clone(),
+            ],
+            audit: deployment.audit.clone(),
         };
         {
             let (sandbox, extra) = (sandbox.clone(), control.clone().router());
             let stop = services_stop.clone();
             services.spawn(async move { sandbox.serve(sandbox_listener, extra, stop).await });
         }
-        front_tasks.spawn(serve(api_listener, front(deployment.router.clone(), deployment.api.clone()), front_stop));
+        front_tasks.spawn(serve(api_listener, front(deployment.api.clone(), deployment.refunds.clone()), front_stop));
         let streams = StreamsClient::new(&dynamodb_config);
-        spawn_pollers(&mut pollers, &deployment, &queues, sqs_client, &clock, &pollers_stop).await?;
+        let mappings = spawn_pollers(&mut pollers, &deployment, &queues, sqs_client, &clock, &pollers_stop).await?;
         spawn_stream(
             &mut pollers,
             &deployment.relay,
@@ -192,6 +231,7 @@ impl System {
             &clock,
             &pollers_stop,
         );
+        pollers.spawn(schedule::run(deployment.audit.clone(), INVOKED_EVERY, clock.clone(), pollers_stop.clone()));
         if let Some(dynamo) = &dynamo {
             pollers.spawn(sweep(dynamo.sweeper(), clock.clone(), pollers_stop.clone()));
         }
@@ -204,10 +244,12 @@ impl System {
             sqs: endpoints.sqs,
             sandbox: endpoints.sandbox,
             api_keys,
-            webhook_secrets: BTreeMap::new(),
+            webhook_secrets,
         };
         Ok(Self {
             ready,
+            environment,
+            mappings,
             control,
             sandbox,
             store,
@@ -227,6 +269,19 @@ impl System {
     #[must_use]
     pub fn ready(&self) -> &Ready {
         &self.ready
+    }
+
+    /// The variables that a function in another process needs: the services' addresses, the table and the queues.
+    /// `TIMING` is the caller's to add.
+    #[must_use]
+    pub fn environment(&self) -> &BTreeMap<&'static str, String> {
+        &self.environment
+    }
+
+    /// The queues that have a consumer, by their URL, each with its function's name.
+    #[must_use]
+    pub fn mappings(&self) -> &[(String, String)] {
+        &self.mappings
     }
 
     /// What POST /control does.
@@ -278,6 +333,45 @@ impl System {
     }
 }
 
+/// What `open` makes of a file of the folder, which may not be missing from then on.
+fn kept<T>(data: &Data, name: &str, open: impl FnOnce(&Path) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let file = data.file(name)?;
+    let opened = open(&file).with_context(|| unusable(&file))?;
+    data.made(name)?;
+    Ok(opened)
+}
+
+fn unusable(file: &Path) -> String {
+    format!("--data: the file {} cannot be used", file.display())
+}
+
+async fn start_dynamo(listener: TcpListener, data: Option<&Data>, clock: Clock) -> anyhow::Result<Dynamo> {
+    let Some(data) = data else { return Ok(Dynamo::start(listener, None, clock).await?) };
+    let file = data.file(data::DYNAMODB)?;
+    let folder = file.parent().map(Path::to_owned);
+    let dynamo = Dynamo::start(listener, folder, clock).await.with_context(|| unusable(&file))?;
+    data.made(data::DYNAMODB)?;
+    Ok(dynamo)
+}
+
+/// See [`System::environment`]. Credentials mean nothing to the stand-ins; the SDK wants some.
+fn environment(endpoints: &Endpoints, queues: &Queues) -> BTreeMap<&'static str, String> {
+    let local = || "local".to_owned();
+    BTreeMap::from([
+        ("AWS_ENDPOINT_URL_DYNAMODB", endpoints.dynamodb.clone()),
+        ("AWS_ENDPOINT_URL_SQS", endpoints.sqs.clone()),
+        ("AWS_ENDPOINT_URL_SECRETS_MANAGER", endpoints.sandbox.clone()),
+        ("STRIPE_URL", endpoints.stripe.clone()),
+        ("AWS_REGION", resources::REGION.to_owned()),
+        ("AWS_ACCESS_KEY_ID", local()),
+        ("AWS_SECRET_ACCESS_KEY", local()),
+        ("TABLE_NAME", endpoints.table.clone()),
+        ("DELIVERIES_QUEUE_URL", queues.deliveries.clone()),
+        ("PAYOUTS_QUEUE_URL", queues.payouts.clone()),
+        ("PARKING_QUEUE_URL", queues.parking.clone()),
+    ])
+}
+
 async fn drain(tasks: &mut JoinSet<()>) {
     let all = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(DRAIN, all).await.is_err() {
@@ -312,14 +406,20 @@ async fn spawn_pollers(
     client: aws_sdk_sqs::Client,
     clock: &Clock,
     stop: &pollers::Stop,
-) -> anyhow::Result<()> {
-    for (url, function) in [(&queues.deliveries, &deployment.deliver), (&queues.dead_letters, &deployment.dead_letter)]
-    {
+) -> anyhow::Result<Vec<(String, String)>> {
+    let mut mappings = Vec::new();
+    for (url, function) in [
+        (&queues.deliveries, &deployment.deliver),
+        (&queues.payouts, &deployment.payout),
+        (&queues.dead_letters, &deployment.dead_letter),
+        (&queues.payout_dead_letters, &deployment.dead_letter),
+    ] {
         let arn = queue_arn(&client, url).await?;
         let source = pollers::sqs::SqsSource::new(client.clone(), url.clone(), arn, resources::REGION.to_owned());
+        mappings.push((source.queue_url.clone(), function.name().to_owned()));
         tasks.spawn(pollers::sqs::run(source, function.clone(), clock.clone(), stop.clone()));
     }
-    Ok(())
+    Ok(mappings)
 }
 
 #[expect(clippy::too_many_arguments, reason = "one call, in one place")]
@@ -352,16 +452,15 @@ fn spawn_stream(
         stream_arn,
         region: resources::REGION.to_owned(),
         window_ms: timing.window,
-        filter: Arc::new(relay_filter),
+        filter: relay_filter(),
         checkpoints,
         trim,
     };
     tasks.spawn(stream::run(source, relay.clone(), clock.clone(), stop.clone()));
 }
 
-/// The relay's filter criteria, on the `dynamodb` key only as in AWS: the sort key is M or R and there is a new image.
-fn relay_filter(record: &Value) -> bool {
-    let change = &record["dynamodb"];
-    let sk = change["Keys"]["sk"]["S"].as_str();
-    matches!(sk, Some("M" | "R")) && change.get("NewImage").is_some()
+/// The relay's filter criteria.
+fn relay_filter() -> stream::Filter {
+    let pattern: Value = serde_json::from_str(relay::EVENT_FILTER).unwrap_or_default();
+    Arc::new(move |record| matches(&pattern, record))
 }

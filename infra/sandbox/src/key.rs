@@ -1,6 +1,6 @@
-//! The keys of this sandbox, one RSA for Google's accounts and one EC for Apple's teams: the private halves are in the
-//! secrets handed out, the public halves check what was signed. Made at start, so no private key is kept in the
-//! repository.
+//! The keys of this sandbox, an RSA key for each Google account and an EC key for each of Apple's teams: the private
+//! halves are in the secrets handed out, the public halves check what was signed. Made when a project is seeded, so no
+//! private key is kept in the repository.
 
 use aws_lc_rs::{
     encoding::AsDer,

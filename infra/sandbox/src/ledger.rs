@@ -24,10 +24,10 @@ pub type Provider = &'static str;
 pub struct Entry {
     /// Counts up from 1 over all providers, and goes on when the ledger is emptied.
     pub seq: u64,
-    /// "apns" or "fcm".
+    /// "apns", "fcm" or "stripe".
     #[serde(deserialize_with = "provider")]
     pub provider: Provider,
-    /// The device token in full; null if the request named none.
+    /// The device token in full, or the payment's id; null if the request named none.
     pub token: Option<String>,
     /// The id that the provider gave; null unless accepted. APNs names refused ones too (`apns-id`).
     pub id: Option<String>,
@@ -37,7 +37,13 @@ pub struct Entry {
     pub headers: BTreeMap<String, String>,
     /// The body as JSON; a text if it was none.
     pub payload: Value,
-    /// The device would have got it.
+    /// A payment's Idempotency-Key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// What a payment asked to be paid, in minor units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<u64>,
+    /// The device, or the payer, would have got it. A replayed answer gives nothing.
     pub accepted: bool,
     /// An answer was sent.
     pub answered: bool,
@@ -143,6 +149,8 @@ mod tests {
             collapse_id: None,
             headers: BTreeMap::new(),
             payload: Value::Null,
+            idempotency_key: None,
+            amount: None,
             accepted: false,
             answered: true,
             status: Some(400),

@@ -39,14 +39,15 @@ impl LedgerFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error),
         };
-        // A line without its end was cut off by a kill, so its request was not answered.
-        let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        let mut lines = text.split_inclusive('\n');
+        // The first line came with its file, so it is whole, or nothing of ours.
         let mut last_seq = match lines.next() {
             Some(line) => serde_json::from_str::<Head>(line)?.last_seq,
             None => 0,
         };
         let mut entries = VecDeque::new();
-        for line in lines {
+        // Another one without its end was cut off by a kill, so its request was not answered.
+        for line in lines.filter_map(|line| line.strip_suffix('\n')) {
             let entry: Entry = serde_json::from_str(line)?;
             last_seq = last_seq.max(entry.seq);
             if entries.len() >= LEDGER_MAX_ENTRIES {
@@ -111,6 +112,8 @@ mod tests {
             collapse_id: Some("c".to_owned()),
             headers: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
             payload: json!({"message": {"é": [1, null]}}),
+            idempotency_key: None,
+            amount: None,
             accepted: true,
             answered: false,
             status: None,
@@ -148,6 +151,8 @@ mod tests {
 
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replace("fcm", "pigeon")).unwrap();
+        assert!(open().is_err());
+        fs::write(&path, "nothing of ours, and no end of a line either").unwrap();
         assert!(open().is_err());
         fs::remove_file(&path).unwrap();
     }

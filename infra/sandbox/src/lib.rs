@@ -1,5 +1,5 @@
-//! The providers on this machine: APNs, and FCM with its OAuth endpoint, refusing what the real ones refuse; and Secrets
-//! Manager.
+//! The providers on this machine: APNs, FCM with its OAuth endpoint, and Stripe's refunds with their webhooks, refusing what
+//! the real ones refuse; and Secrets Manager.
 //!
 //! Started by `infra/local` and by tests, on one port of 127.0.0.1 for HTTP/1 and HTTP/2 with prior knowledge. It
 //! guarantees that whatever reached a provider is in the ledger before it is answered, and that each device's script is
@@ -7,7 +7,7 @@
 //! ledger also in a file if asked to ([`Sandbox::keep_ledger`]), and knows nothing of messages, claims or letters. It
 //! shows device tokens in full, so it must not listen where others can reach it.
 //!
-//! A provider has a folder (`apns`, `fcm`); `http2` is the server that plays faults frame by frame; the ledger, the
+//! A provider has a folder (`apns`, `fcm`, `stripe`); `http2` is the server that plays faults frame by frame; the ledger, the
 //! scripts and the page are shared by all of them.
 
 mod apns;
@@ -25,7 +25,9 @@ mod script;
 mod secrets;
 mod serve;
 mod state;
+mod stripe;
 
 pub use ledger::{Entry, LEDGER_MAX_ENTRIES, Provider};
 pub use script::{Outcome, SCRIPT_MAX_OUTCOMES, SCRIPTS_MAX, ScriptFault};
 pub use state::{Sandbox, SandboxError};
+pub use stripe::{SettleFault, Webhook};

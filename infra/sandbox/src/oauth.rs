@@ -3,7 +3,7 @@
 //! Checks what Google checks of an assertion: grant type, form, algorithm, issuer, signature, audience, times and
 //! scope. Source: Google, "Using OAuth 2.0 for server to server applications"; RFC 7523, section 3; RFC 6749, 5.2.
 
-use crate::{Sandbox, respond::json};
+use crate::{Sandbox, key::SigningKey, respond::json};
 use axum::{
     extract::{State, rejection::FormRejection},
     response::Response,
@@ -12,7 +12,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const SCOPES: [&str; 2] =
@@ -23,6 +23,13 @@ const HOUR: u64 = 3_600;
 const SKEW: u64 = 60;
 /// Access tokens that are kept; when full, those that have ended make room.
 const TOKENS_MAX: usize = 10_000;
+
+/// A service account.
+#[derive(Clone)]
+pub(crate) struct Account {
+    pub(crate) project_id: String,
+    pub(crate) key: Arc<SigningKey>,
+}
 
 /// Access tokens handed out.
 #[derive(Default)]
@@ -106,10 +113,10 @@ fn grant(sandbox: &Sandbox, form: &Form) -> Result<String, Refused> {
         return Err(Refused("invalid_grant", "Invalid JWT: alg must be RS256."));
     }
     let shared = &sandbox.shared;
-    let project_id = sandbox.state().accounts.get(&claims.iss).cloned();
-    let project_id = project_id.ok_or(Refused("invalid_grant", "Invalid grant: account not found"))?;
+    let account = sandbox.state().accounts.get(&claims.iss).cloned();
+    let Account { project_id, key } = account.ok_or(Refused("invalid_grant", "Invalid grant: account not found"))?;
     let signature = URL_SAFE_NO_PAD.decode(signature).unwrap_or_default();
-    if !shared.key.signed(signed.as_bytes(), &signature) {
+    if !key.signed(signed.as_bytes(), &signature) {
         return Err(Refused("invalid_grant", "Invalid JWT Signature."));
     }
     if claims.aud != format!("{}/token", shared.base_url) {

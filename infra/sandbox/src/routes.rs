@@ -4,7 +4,7 @@ use crate::{
     Sandbox, apns, fcm, oauth, page,
     respond::{BODY_MAX_BYTES, json},
     script::Outcome,
-    secrets,
+    secrets, stripe,
 };
 use axum::{
     Router,
@@ -28,7 +28,13 @@ impl Sandbox {
             .route("/scripts/{token}", put(put_script))
             .route("/token", post(oauth::handle))
             .route("/v1/projects/{project_id}/messages:send", post(fcm::handle))
+            .route("/v1/refunds", post(stripe::create).get(stripe::list))
+            .route("/v1/refunds/{id}", get(stripe::retrieve))
+            .route("/v1/refunds/{id}/{*rest}", any(stripe::unknown))
+            .route("/webhooks", post(stripe::send_webhook))
             .route("/3/{*rest}", any(apns::handle))
+            // Another version than 3: APNs' own refusal.
+            .route("/{version}/device/{*rest}", any(apns::handle))
             .layer(DefaultBodyLimit::max(BODY_MAX_BYTES))
             .with_state(self.clone())
     }

@@ -18,9 +18,11 @@ const RETRY_AFTER_MAX: u64 = 86_400;
 /// How much of a wrong element is repeated in its fault.
 const SHOWN_MAX_CHARS: usize = 200;
 /// What an outcome that is an answer may say.
-const MEMBERS: [&str; 4] = ["status", "reason", "retry_after", "timestamp"];
+const MEMBERS: [&str; 6] = ["status", "reason", "retry_after", "timestamp", "field", "retry_after_date"];
+/// Longest `field`, in bytes.
+const FIELD_MAX_BYTES: usize = 128;
 /// The outcomes that are words.
-const WORDS: [(&str, Outcome); 8] = [
+const WORDS: [(&str, Outcome); 10] = [
     ("accept", Outcome::Accept),
     ("drop_after_accept", Outcome::DropAfterAccept),
     ("hang_after_accept", Outcome::HangAfterAccept),
@@ -29,6 +31,8 @@ const WORDS: [(&str, Outcome); 8] = [
     ("goaway", Outcome::Goaway),
     ("goaway_after_accept", Outcome::GoawayAfterAccept),
     ("refused_stream", Outcome::RefusedStream),
+    ("pending", Outcome::Pending),
+    ("error_after_accept", Outcome::ErrorAfterAccept),
 ];
 
 /// What happens to one request.
@@ -50,6 +54,10 @@ pub enum Outcome {
     GoawayAfterAccept,
     /// Not accepted; the stream is refused, which says so. Over HTTP/1 the connection is closed.
     RefusedStream,
+    /// Accepted, and answered that it is not decided yet. Payments only; a push is accepted.
+    Pending,
+    /// Accepted, and answered with 500. Payments only; a push is accepted.
+    ErrorAfterAccept,
     /// Refused with this answer.
     Answer {
         /// 400 to 599.
@@ -60,6 +68,17 @@ pub enum Outcome {
         retry_after: Option<u64>,
         /// APNs only: since when the token is gone, in milliseconds since the Unix epoch.
         timestamp: Option<u64>,
+    },
+    /// Refused with an answer that says more than the usual.
+    AnswerAbout {
+        /// 400 to 599.
+        status: u16,
+        /// The provider's own code.
+        reason: Option<String>,
+        /// FCM only: the field that is complained about, for example "message.token".
+        field: Option<String>,
+        /// In seconds from now, written as an HTTP date.
+        retry_after_date: Option<u64>,
     },
 }
 
@@ -98,18 +117,30 @@ impl Outcome {
             Some(Value::String(code)) if is_code(code) => Some(code.clone()),
             Some(_) => return Err(format!("reason is 1 to {REASON_MAX_BYTES} letters, digits and '_'")),
         };
-        let retry_after = match members.get("retry_after") {
-            None => None,
+        let seconds = |name: &str| match members.get(name) {
+            None => Ok(None),
             Some(seconds) => match seconds.as_u64().filter(|seconds| *seconds <= RETRY_AFTER_MAX) {
-                Some(seconds) => Some(seconds),
-                None => return Err(format!("retry_after is a whole number of seconds, 0 to {RETRY_AFTER_MAX}")),
+                Some(seconds) => Ok(Some(seconds)),
+                None => Err(format!("{name} is a whole number of seconds, 0 to {RETRY_AFTER_MAX}")),
             },
+        };
+        let (retry_after, retry_after_date) = (seconds("retry_after")?, seconds("retry_after_date")?);
+        let field = match members.get("field") {
+            None => None,
+            Some(Value::String(field)) if (1..=FIELD_MAX_BYTES).contains(&field.len()) => Some(field.clone()),
+            Some(_) => return Err(format!("field is a text of 1 to {FIELD_MAX_BYTES} bytes")),
         };
         let timestamp = match members.get("timestamp") {
             None => None,
             Some(at) => Some(at.as_u64().ok_or("timestamp is a whole number of milliseconds since the Unix epoch")?),
         };
         let status = status.ok_or("status is 400 to 599")?;
+        if field.is_some() || retry_after_date.is_some() {
+            if retry_after.is_some() || timestamp.is_some() {
+                return Err("field and retry_after_date do not go with retry_after or timestamp".to_owned());
+            }
+            return Ok(Self::AnswerAbout { status, reason, field, retry_after_date });
+        }
         Ok(Self::Answer { status, reason, retry_after, timestamp })
     }
 
@@ -117,14 +148,22 @@ impl Outcome {
     pub(crate) fn accepts(&self) -> bool {
         match self {
             Self::Accept | Self::DropAfterAccept | Self::HangAfterAccept | Self::GoawayAfterAccept => true,
-            Self::Hang | Self::Reset | Self::Goaway | Self::RefusedStream | Self::Answer { .. } => false,
+            Self::Pending | Self::ErrorAfterAccept => true,
+            Self::Hang | Self::Reset | Self::Goaway | Self::RefusedStream => false,
+            Self::Answer { .. } | Self::AnswerAbout { .. } => false,
         }
+    }
+
+    /// Whether a payment is made and not decided yet.
+    pub(crate) fn is_pending(&self) -> bool {
+        *self == Self::Pending
     }
 
     /// How the request ends, if without an answer.
     pub(crate) fn fault(&self) -> Option<Fault> {
         match self {
-            Self::Accept | Self::Answer { .. } => None,
+            Self::Accept | Self::Pending | Self::ErrorAfterAccept => None,
+            Self::Answer { .. } | Self::AnswerAbout { .. } => None,
             Self::DropAfterAccept => Some(Fault::Cut),
             Self::HangAfterAccept | Self::Hang => Some(Fault::Hang),
             Self::Reset => Some(Fault::Reset),
@@ -185,13 +224,28 @@ mod tests {
     #[test]
     fn every_documented_outcome_is_read() {
         let script = json!(["accept", "drop_after_accept", "hang_after_accept", "hang",
-            "reset", "goaway", "goaway_after_accept", "refused_stream",
+            "reset", "goaway", "goaway_after_accept", "refused_stream", "pending", "error_after_accept",
             {"status": 503, "retry_after": 2}, {"status": 410, "reason": "Unregistered", "timestamp": 7}]);
         let read = Outcome::parse_all(&script).unwrap();
-        assert_eq!(read[..8], WORDS.map(|(_, outcome)| outcome));
-        assert_eq!(read[8], Outcome::Answer { status: 503, reason: None, retry_after: Some(2), timestamp: None });
+        assert_eq!(read[..10], WORDS.map(|(_, outcome)| outcome));
+        assert_eq!(read[10], Outcome::Answer { status: 503, reason: None, retry_after: Some(2), timestamp: None });
         let reason = Some("Unregistered".to_owned());
-        assert_eq!(read[9], Outcome::Answer { status: 410, reason, retry_after: None, timestamp: Some(7) });
+        assert_eq!(read[11], Outcome::Answer { status: 410, reason, retry_after: None, timestamp: Some(7) });
+    }
+
+    #[test]
+    fn an_answer_may_complain_about_a_field_and_name_a_date() {
+        let script = json!([{"status": 400, "reason": "INVALID_ARGUMENT", "field": "message.token"},
+            {"status": 503, "retry_after_date": 7}]);
+        let about = |status, reason: Option<&str>, field: Option<&str>, retry_after_date| Outcome::AnswerAbout {
+            status,
+            reason: reason.map(str::to_owned),
+            field: field.map(str::to_owned),
+            retry_after_date,
+        };
+        let expected =
+            [about(400, Some("INVALID_ARGUMENT"), Some("message.token"), None), about(503, None, None, Some(7))];
+        assert_eq!(Outcome::parse_all(&script).unwrap(), expected);
     }
 
     #[test]
@@ -205,6 +259,9 @@ mod tests {
             (json!([{"status": 503.5}]), "status is 400 to 599"),
             (json!([{"status": 503, "retry_after": -1}]), "retry_after is a whole number"),
             (json!([{"status": 503, "reason": ""}]), "reason is 1 to 64"),
+            (json!([{"status": 400, "field": ""}]), "field is a text"),
+            (json!([{"status": 503, "retry_after_date": "soon"}]), "retry_after_date is a whole number"),
+            (json!([{"status": 503, "retry_after_date": 1, "retry_after": 1}]), "do not go with"),
             (json!([{"status": 503, "delay": 1}]), "delay is not a member"),
             (json!([{"status": 410, "timestamp": "now"}]), "timestamp is a whole number"),
         ];

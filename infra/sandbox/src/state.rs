@@ -4,9 +4,10 @@ use crate::{
     apns::{self, ProviderTokens, Team},
     key::{ProviderKey, SigningKey},
     ledger::{Entry, Ledger},
-    oauth::Tokens,
+    oauth::{Account, Tokens},
     script::{Outcome, ScriptFault, Scripts},
     secrets::Secrets,
+    stripe::{self, Stripe},
 };
 use platform::{Clock, Random, RandomError};
 use serde_json::json;
@@ -42,8 +43,6 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) random: Random,
     pub(crate) base_url: String,
-    pub(crate) key: SigningKey,
-    pub(crate) provider_key: ProviderKey,
     pub(crate) connections: AtomicU64,
     refused_streams: AtomicU64,
     settings_delay_ms: AtomicU64,
@@ -57,11 +56,12 @@ pub(crate) struct State {
     pub(crate) scripts: Scripts,
     pub(crate) secrets: Secrets,
     pub(crate) tokens: Tokens,
-    /// Google accounts by e-mail address, each with its project.
-    pub(crate) accounts: HashMap<String, String>,
+    /// Google accounts by e-mail address.
+    pub(crate) accounts: HashMap<String, Account>,
     /// Apple's teams by id.
     pub(crate) teams: HashMap<String, Team>,
     pub(crate) provider_tokens: ProviderTokens,
+    pub(crate) stripe: Stripe,
 }
 
 impl fmt::Debug for Sandbox {
@@ -72,23 +72,19 @@ impl fmt::Debug for Sandbox {
 
 impl Sandbox {
     /// `base_url` is where [`Sandbox::serve`] will be reached, for example `http://127.0.0.1:8090`; it goes into the
-    /// credentials that are handed out. Makes an RSA key, which takes a moment, and an EC key.
+    /// credentials that are handed out.
     ///
     /// # Errors
-    /// When the machine cannot make keys or random numbers.
+    /// When the machine cannot make random numbers.
     pub fn new(clock: Clock, base_url: String) -> Result<Self, SandboxError> {
         let random = Random::system();
         random.bytes::<16>()?;
-        let key = SigningKey::generate().ok_or(SandboxError::Key)?;
-        let provider_key = ProviderKey::generate().ok_or(SandboxError::Key)?;
         let base_url = base_url.trim_end_matches('/').to_owned();
         Ok(Self {
             shared: Arc::new(Shared {
                 clock,
                 random,
                 base_url,
-                key,
-                provider_key,
                 connections: AtomicU64::new(0),
                 refused_streams: AtomicU64::new(0),
                 settings_delay_ms: AtomicU64::new(0),
@@ -97,57 +93,109 @@ impl Sandbox {
         })
     }
 
-    /// Makes a Google account and an Apple team for a project and stores their credentials as the secrets
-    /// `sendonce/{project}/fcm` and `sendonce/{project}/apns`. Doing it again restores them. The team has two apps,
-    /// `com.example.{project}` and its `.beta`.
-    pub fn seed_project(&self, project: &str) {
-        let (team_id, team) = apns::team(project);
-        self.seed(project, team_id, team);
+    /// Makes a Google account, an Apple team and a Stripe account for a project, each with a key of its own, and stores
+    /// their credentials as the secrets `sendonce/{project}/fcm`, `…/apns` and `…/stripe`. Doing it again restores them,
+    /// keys included. The team has two apps, `com.example.{project}` and its `.beta`. The first time takes a moment, for the
+    /// RSA key.
+    ///
+    /// # Errors
+    /// When the machine cannot make keys.
+    pub fn seed_project(&self, project: &str) -> Result<(), SandboxError> {
+        self.seed(project, apns::usual_apps(project))
     }
 
     /// The same with these apps, the default first.
-    pub fn seed_project_with(&self, project: &str, apps: &[&str]) {
-        let (team_id, team) = apns::team(project);
-        let apps = apps.iter().map(|app| (*app).to_owned()).collect();
-        self.seed(project, team_id, Team { apps, ..team });
+    ///
+    /// # Errors
+    /// When the machine cannot make keys.
+    pub fn seed_project_with(&self, project: &str, apps: &[&str]) -> Result<(), SandboxError> {
+        self.seed(project, apps.iter().map(|app| (*app).to_owned()).collect())
     }
 
-    fn seed(&self, project: &str, team_id: String, team: Team) {
+    /// Gives a project's team a second signing key, as its owner does who replaces a key without a pause, and stores it
+    /// in the project's APNs secret. The team's other keys stay good.
+    ///
+    /// # Errors
+    /// When the machine cannot make keys.
+    pub fn add_signing_key(&self, project: &str) -> Result<(), SandboxError> {
+        let key = ProviderKey::generate().ok_or(SandboxError::Key)?;
+        let team_id = apns::team_id(project);
+        let mut state = self.state();
+        if let Some(team) = state.teams.get_mut(&team_id) {
+            let key_id = apns::key_id(project, team.keys.len());
+            let secret = self.apns_secret(&team_id, &key_id, &key, &team.apps);
+            team.keys.push((key_id, Arc::new(key)));
+            state.secrets.put(&format!("sendonce/{project}/apns"), secret, None, self.shared.clock.now_ms());
+        }
+        Ok(())
+    }
+
+    fn seed(&self, project: &str, apps: Vec<String>) -> Result<(), SandboxError> {
         let project_id = format!("{project}-sandbox");
         let email = format!("sendonce@{project_id}.iam.gserviceaccount.com");
+        let (team_id, key_id) = (apns::team_id(project), apns::key_id(project, 0));
+        let (account, team) = {
+            let state = self.state();
+            (state.accounts.get(&email).cloned(), state.teams.get(&team_id).cloned())
+        };
+        // Keys are made without the lock, since an RSA key takes its time.
+        let account = match account {
+            Some(account) => account,
+            None => Account { project_id, key: Arc::new(SigningKey::generate().ok_or(SandboxError::Key)?) },
+        };
+        let keys = match team {
+            Some(team) => team.keys,
+            None => vec![(key_id, Arc::new(ProviderKey::generate().ok_or(SandboxError::Key)?))],
+        };
+        let (key_id, key) = &keys[0];
         let base_url = &self.shared.base_url;
         let file = json!({
             "type": "service_account",
-            "project_id": project_id,
+            "project_id": account.project_id,
             "private_key_id": "sandbox",
-            "private_key": self.shared.key.pem(),
+            "private_key": account.key.pem(),
             "client_email": email,
             "token_uri": format!("{base_url}/token"),
             "fcm_base_url": base_url,
         });
-        let signing = json!({
-            "key": self.shared.provider_key.pem(),
-            "key_id": team.key_id,
-            "team_id": team_id,
-            "environment": "sandbox",
-            "apps": team.apps,
-            "base_url": base_url,
-        });
+        let signing = self.apns_secret(&team_id, key_id, key, &apps);
+        // Well known on purpose, as the local system's API keys are: they open nothing but the sandbox.
+        let (api_key, webhook_secret) = (format!("{}{project}", stripe::API_KEYS), format!("whsec_sandbox_{project}"));
+        let payments = json!({"api_key": api_key, "webhook_secrets": [webhook_secret]});
         let now_ms = self.shared.clock.now_ms();
         let mut state = self.state();
-        state.accounts.insert(email, project_id);
-        state.teams.insert(team_id, team);
+        state.stripe.add_account(api_key, project, webhook_secret);
+        state.secrets.put(&format!("sendonce/{project}/stripe"), payments.to_string(), None, now_ms);
+        state.accounts.insert(email, account);
+        state.teams.insert(team_id, Team { keys, apps });
         state.secrets.put(&format!("sendonce/{project}/fcm"), file.to_string(), None, now_ms);
-        state.secrets.put(&format!("sendonce/{project}/apns"), signing.to_string(), None, now_ms);
+        state.secrets.put(&format!("sendonce/{project}/apns"), signing, None, now_ms);
+        Ok(())
+    }
+
+    fn apns_secret(&self, team_id: &str, key_id: &str, key: &ProviderKey, apps: &[String]) -> String {
+        let secret = json!({
+            "key": key.pem(),
+            "key_id": key_id,
+            "team_id": team_id,
+            "environment": "sandbox",
+            "apps": apps,
+            "base_url": self.shared.base_url,
+        });
+        secret.to_string()
     }
 
     /// Shows what is in the file of an earlier sandbox, which is made if missing, and keeps the ledger there from now
-    /// on. Replaces what the ledger had; call it first. Scripts and secrets are not kept.
+    /// on. Replaces what the ledger had; call it first. The refunds that were made, and their keys, are there again, since
+    /// a payment is not undone by a restart. Scripts and secrets are not kept.
     ///
     /// # Errors
     /// When the file cannot be read or written.
     pub fn keep_ledger(&self, file: &Path) -> io::Result<()> {
-        self.state().ledger = Ledger::keep(file)?;
+        let ledger = Ledger::keep(file)?;
+        let mut state = self.state();
+        state.stripe.restore(ledger.entries(None));
+        state.ledger = ledger;
         Ok(())
     }
 

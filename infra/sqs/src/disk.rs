@@ -5,7 +5,7 @@
 //! there after the process was killed at any moment; a power cut may cost the last changes, never the file. Without a
 //! file (`Sqs::new`) nothing of this runs.
 //!
-//! Not kept: finished move tasks, the minute for which a deleted queue's name rests, and the switches of `/control`.
+//! Not kept: move tasks, the minute for which a deleted queue's name rests, and the switches of `/control`.
 
 use crate::{
     message::Payload,

@@ -24,5 +24,6 @@ mod state;
 
 pub use disk::OpenError;
 pub use error::SqsError;
+pub use limits::IN_FLIGHT;
 pub use queue::{Counts, QueueAttributes, Redrive, RedrivePolicy};
 pub use service::Sqs;

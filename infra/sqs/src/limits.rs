@@ -34,7 +34,7 @@ pub(crate) const RECEIVE_COUNT: RangeInclusive<u32> = 1..=10;
 /// Allowed `maxReceiveCount` of a redrive policy. Developer guide, "dead-letter queues" and console limits: 1 to 1,000.
 pub(crate) const MAX_RECEIVE_COUNT: RangeInclusive<u32> = 1..=1_000;
 /// Most messages of one standard queue that may be in flight, unless the server is told otherwise. Quotas, "In-flight messages (standard queues)".
-pub(crate) const IN_FLIGHT: usize = 120_000;
+pub const IN_FLIGHT: usize = 120_000;
 
 /// Most entries of a batch. Quotas, "Batched messages per request".
 pub(crate) const BATCH_ENTRIES: usize = 10;
@@ -56,6 +56,8 @@ pub(crate) const LIST_RESULTS: RangeInclusive<u32> = 1..=1_000;
 /// Most results of ListMessageMoveTasks, and how many finished moves are remembered for each queue. API reference,
 /// ListMessageMoveTasks: 1 to 10, and the 10 most recent ones.
 pub(crate) const MOVE_RESULTS: RangeInclusive<u32> = 1..=10;
+/// Allowed `MaxNumberOfMessagesPerSecond` of a move. API reference, StartMessageMoveTask: up to 500.
+pub(crate) const MOVES_PER_SECOND: RangeInclusive<u32> = 1..=500;
 /// A purge refuses another one for this long, in milliseconds. API reference, PurgeQueue: 60 seconds.
 pub(crate) const PURGE_PAUSE_MS: u64 = 60_000;
 /// A deleted queue's name stays unusable for this long, in milliseconds. API reference, DeleteQueue: 60 seconds.

@@ -85,8 +85,7 @@ impl Sqs {
     /// How many copies a queue holds now; `None` without such a queue.
     #[must_use]
     pub fn counts(&self, name: &str) -> Option<Counts> {
-        let now = self.now_ms();
-        self.lock().queue(name, now).ok().map(|queue| queue.counts())
+        self.apply(|state, now| Ok(state.queue(name, now)?.counts())).ok()
     }
 
     pub(crate) fn create_tagged(
@@ -110,11 +109,11 @@ impl Sqs {
         self.apply(|state, now| work(state.queue(name, now)?, now))
     }
 
-    /// Runs `work` on the state at the present time, and puts on disk what it changed before anybody else can see it.
+    /// Runs `work` on the state at the present time, after the moves have got as far as they are by then, and puts on disk what it changed before anybody else can see it.
     pub(crate) fn apply<T>(&self, work: impl FnOnce(&mut State, u64) -> Result<T, SqsError>) -> Result<T, SqsError> {
         let now = self.now_ms();
         let mut state = self.lock();
-        let done = work(&mut state, now);
+        let done = state.go_on_moving(self.random(), now).and_then(|()| work(&mut state, now));
         let kept = state.keep();
         let done = done?;
         kept.map(|()| done)

@@ -26,7 +26,7 @@ pub(crate) struct State {
     deleted: HashMap<String, u64>,
     /// Whether every sent message gets two copies and receives pick any of them.
     pub(crate) twice: bool,
-    /// The finished moves of dead letters, oldest first.
+    /// The moves of dead letters, oldest first.
     pub(crate) moves: Vec<MoveTask>,
     /// The file that keeps all of it, if any.
     disk: Option<Disk>,

@@ -5,6 +5,7 @@ mod common;
 use common::Server;
 use local_sqs::{QueueAttributes, Redrive};
 use serde_json::{Value, json};
+use std::time::Instant;
 
 const DEAD: &str = "arn:aws:sqs:us-east-1:000000000000:dead";
 const OTHER: &str = "arn:aws:sqs:us-east-1:000000000000:other";
@@ -58,6 +59,82 @@ async fn a_destination_may_be_named() {
 }
 
 #[tokio::test]
+async fn a_rate_is_kept_by_the_servers_clock() {
+    let (server, url, _) = server(&["a", "b", "c", "d", "e", "f", "g", "h"]).await;
+    // The machine's own time runs on as well: how much of it at most, in whole seconds.
+    let began = Instant::now();
+    let slack = || usize::try_from(began.elapsed().as_secs()).unwrap() + 1;
+    let started =
+        server.ok("StartMessageMoveTask", json!({"SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 1})).await;
+    let running = tasks(&server).await[0].clone();
+    assert_eq!((&running["Status"], &running["MaxNumberOfMessagesPerSecond"]), (&json!("RUNNING"), &json!(1)));
+    assert_eq!(running["TaskHandle"], started["TaskHandle"]);
+    assert!(server.counts("q").0 < slack());
+    let second = server.refused("StartMessageMoveTask", json!({"SourceArn": DEAD})).await;
+    assert_eq!(second, "InvalidParameterValueException", "one move at a time");
+    server.advance(4);
+    let moved = server.counts("q").0;
+    assert!(4 <= moved && moved < 4 + slack(), "{moved}");
+    server.advance(4);
+    assert_eq!((server.counts("q").0, server.counts("dead").0), (8, 0));
+    let over = tasks(&server).await[0].clone();
+    assert_eq!((&over["Status"], &over["ApproximateNumberOfMessagesMoved"]), (&json!("COMPLETED"), &json!(8)));
+    assert!(over.get("TaskHandle").is_none());
+    assert_eq!(server.receive(&url).await.len(), 8);
+}
+
+#[tokio::test]
+async fn a_running_move_can_be_cancelled() {
+    let (server, _, _) = server(&["a", "b", "c", "d", "e", "f", "g", "h"]).await;
+    let request = json!({"SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 1});
+    let handle = server.ok("StartMessageMoveTask", request.clone()).await["TaskHandle"].clone();
+    server.advance(1);
+    let cancelled = server.ok("CancelMessageMoveTask", json!({"TaskHandle": handle})).await;
+    let moved = server.counts("q").0;
+    assert_eq!(cancelled, json!({"ApproximateNumberOfMessagesMoved": moved}));
+    assert!((1..8).contains(&moved), "{moved}");
+    server.advance(60);
+    assert_eq!((server.counts("dead").0, server.counts("q").0), (8 - moved, moved));
+    assert_eq!(tasks(&server).await[0]["Status"], "CANCELLED");
+    server.ok("StartMessageMoveTask", request).await;
+}
+
+#[tokio::test]
+async fn a_long_poll_wakes_when_a_message_is_moved() {
+    let (server, url, _) = server(&["a"]).await;
+    server.ok("StartMessageMoveTask", json!({"SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 1})).await;
+    let mut poll = Box::pin(server.receive_with(&url, json!({"WaitTimeSeconds": 20})));
+    assert!(common::waits(&mut poll).await);
+    server.advance(1);
+    assert_eq!(poll.await[0]["Body"], "a");
+}
+
+/// Somebody who empties the dead-letter queue ends the move; one whose queue is gone fails.
+#[tokio::test]
+async fn a_running_move_ends_with_what_there_is_to_move() {
+    let (server, _, dead) = server(&["a", "b", "c"]).await;
+    let request = json!({"SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 1});
+    server.ok("StartMessageMoveTask", request.clone()).await;
+    assert!(!server.receive(&dead).await.is_empty());
+    server.advance(1);
+    assert_eq!(tasks(&server).await[0]["Status"], "COMPLETED");
+    server.advance(60);
+    server
+        .ok(
+            "StartMessageMoveTask",
+            json!({"SourceArn": DEAD, "DestinationArn": OTHER, "MaxNumberOfMessagesPerSecond": 1}),
+        )
+        .await;
+    server.ok("DeleteQueue", json!({"QueueUrl": "http://127.0.0.1:9324/000000000000/other"})).await;
+    server.advance(1);
+    let failed = tasks(&server).await[0].clone();
+    assert_eq!(
+        (&failed["Status"], &failed["FailureReason"]),
+        (&json!("FAILED"), &json!("AWS.SimpleQueueService.NonExistentQueue"))
+    );
+}
+
+#[tokio::test]
 async fn what_has_no_way_back_stays() {
     let (server, url, dead) = server(&[]).await;
     server.send(&dead, "sent here").await;
@@ -82,7 +159,8 @@ async fn bad_moves_are_refused_and_only_ten_are_remembered() {
         (json!({"SourceArn": OTHER}), "InvalidParameterValueException"),
         (json!({"SourceArn": DEAD, "DestinationArn": DEAD}), "InvalidParameterValueException"),
         (json!({"SourceArn": DEAD, "DestinationArn": "x"}), "ResourceNotFoundException"),
-        (json!({"SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 5}), "UnsupportedOperation"),
+        (json!({"SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 0}), "InvalidParameterValueException"),
+        (json!({"SourceArn": DEAD, "MaxNumberOfMessagesPerSecond": 501}), "InvalidParameterValueException"),
     ] {
         assert_eq!(server.refused("StartMessageMoveTask", request.clone()).await, refused, "{request}");
     }

@@ -6,7 +6,7 @@
 use super::{DELIVERIES, TestApp};
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use aws_sdk_sqs::types::Message;
-use deliver::Deliver;
+use deliver::{Deliver, Holds, Tokens};
 use futures_util::future::BoxFuture;
 use platform::{AwsTimeouts, Boundary, NoBoundary, Random, aws_config_at};
 use protocol::timing::Timing;
@@ -64,10 +64,13 @@ impl Consumer {
         let secrets = aws_sdk_secretsmanager::Client::new(&secrets);
         let clock = app.system.clock().clone();
         let store = app.system.store().clone();
+        let push = Push::new(PushSettings::default(), secrets, store.clone(), clock.clone(), Timing::SHORT);
         Self(Deliver {
             store: store.clone(),
             deliveries: Queue::new(app.queues.client.clone(), app.queues.url(DELIVERIES).await),
-            push: Push::new(PushSettings::default(), secrets, store, clock.clone(), Timing::SHORT),
+            tokens: Tokens::new(store.clone(), clock.clone(), Timing::SHORT),
+            holds: Holds::new(store, push.clone(), clock.clone(), Random::system(), Timing::SHORT),
+            push,
             clock,
             random: Random::system(),
             timing: Timing::SHORT,

@@ -28,10 +28,12 @@ fn files() -> Vec<(String, String)> {
         for entry in entries {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            // In a linked worktree `.git` is a file.
+            if ["target", ".git", ".cache", ".venv", ".aws-sam", "node_modules"].contains(&name.as_str()) {
+                continue;
+            }
             if path.is_dir() {
-                if !["target", ".git", ".cache", ".venv", "node_modules"].contains(&name.as_str()) {
-                    folders.push(path);
-                }
+                folders.push(path);
             } else if name != "Cargo.lock" && !name.starts_with("LICENSE") {
                 let below = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
                 if let Ok(text) = fs::read_to_string(&path) {
@@ -100,6 +102,20 @@ fn mains_are_thin() {
         if path.starts_with("functions/") && path.ends_with("src/main.rs") {
             let lines = text.lines().count();
             assert!(lines <= 40, "{path} has {lines} lines; what a test should reach belongs into lib.rs");
+        }
+    }
+}
+
+#[test]
+fn functions_write_logs_and_metrics_and_the_local_system_no_metrics() {
+    for (path, text) in rust_files() {
+        let logs = text.contains("platform::init_logs(");
+        let metrics = text.contains("platform::init_metrics(std::io::stdout())");
+        if path.starts_with("functions/") && path.ends_with("src/main.rs") {
+            assert!(logs && metrics, "{path} must choose where logs and metrics go: see docs/OBSERVABILITY.md");
+        }
+        if path.starts_with("infra/") {
+            assert!(!text.contains("init_metrics"), "{path}: the local system's stdout is one ready line");
         }
     }
 }

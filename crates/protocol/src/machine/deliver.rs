@@ -1,7 +1,8 @@
 //! One received copy of a chunk: prepare, claim, call, record, acknowledge.
 //!
-//! Credentials and the access token come before the claim, so that a refused credential spends no attempt. Every call
-//! is made under a lease that outlives it. A copy is acknowledged only with a finished delivery item in hand or after
+//! Credentials and the access token come before the claim, so that a refused credential spends no attempt; devices whose
+//! provider is held stay as they are, and where nothing else is open no claim is made. Every call is made under a lease
+//! that outlives it. A copy is acknowledged only with a finished delivery item in hand or after
 //! SQS confirmed a successor copy; everything else keeps it.
 
 use crate::{
@@ -9,6 +10,7 @@ use crate::{
     claim::{ChunkFacts, Claim, claim},
     delivery::{Delivery, Finished, State},
     expect::Expect,
+    hold::HeldDevices,
     ids::OwnerToken,
     machine::{Machine, Named, Step},
     record::{Learned, record},
@@ -41,6 +43,7 @@ pub struct Deliver {
     receive: Receive,
     timing: Timing,
     lost_writes: u8,
+    held: HeldDevices,
     phase: Phase,
 }
 
@@ -137,6 +140,8 @@ pub enum Outcome {
     Start,
     /// Credentials are there.
     Prepared,
+    /// They are there for all devices but these, whose provider is held.
+    Held(HeldDevices),
     /// They are not; nothing was claimed.
     NotPrepared,
     /// The item, or none.
@@ -192,7 +197,7 @@ impl Deliver {
     /// A fresh receive.
     #[must_use]
     pub fn new(receive: Receive, timing: Timing) -> Self {
-        Self { receive, timing, lost_writes: 0, phase: Phase::New }
+        Self { receive, timing, lost_writes: 0, held: HeldDevices::default(), phase: Phase::New }
     }
 
     fn go(self, phase: Phase, effects: Vec<Effect>) -> Next {
@@ -224,6 +229,10 @@ impl Deliver {
                 let effect = Effect::Write { purpose: Purpose::Settle, item: item.clone(), expect };
                 self.go(Phase::Settling(item), vec![effect])
             }
+            Claim::Run(item, _) if self.callable(&item).next().is_none() => {
+                let until_ms = self.held.until_ms();
+                self.wait(until_ms, now_ms)
+            }
             Claim::Run(item, expect) => {
                 // A claim that leaves no time to call would only spend an attempt.
                 let ends = receive.invocation_ends_ms;
@@ -236,7 +245,21 @@ impl Deliver {
         }
     }
 
-    /// Calls for every open device, if the lease and this invocation leave time for it.
+    /// The open devices whose provider is not held.
+    fn callable<'a>(&self, item: &'a Delivery) -> impl Iterator<Item = usize> + use<'a> {
+        let held = self.held;
+        item.open().filter(move |device| !held.has(*device))
+    }
+
+    /// Another copy takes over at this time, or when SQS can at the latest.
+    fn wait(self, until_ms: u64, now_ms: u64) -> Next {
+        // Never beyond the deadline, so that the last receive settles in time.
+        let until_ms = until_ms.min(self.receive.facts.deliver_by_ms.max(now_ms));
+        let delay_ms = until_ms.saturating_sub(now_ms).min(SQS_DELAY_MAX_MS);
+        self.go(Phase::Succeeding { until_ms }, vec![Effect::Successor { delay_ms }])
+    }
+
+    /// Calls for every open device that is not held, if the lease and this invocation leave time for it.
     fn call(self, run: Delivery, now_ms: u64) -> Next {
         let may = self.timing.call_may_start(
             now_ms,
@@ -244,7 +267,7 @@ impl Deliver {
             self.receive.invocation_ends_ms,
             self.receive.facts.deliver_by_ms,
         );
-        let open: Vec<usize> = if may { run.open().collect() } else { Vec::new() };
+        let open: Vec<usize> = if may { self.callable(&run).collect() } else { Vec::new() };
         let answers = vec![None; run.devices.len()];
         if open.is_empty() {
             return self.record(run, answers, now_ms);
@@ -283,11 +306,7 @@ impl Deliver {
             return Step::Done(Verdict::Ack(AckProof::Finished(finished)));
         }
         match stored.state {
-            State::Retry => {
-                let until_ms = stored.not_before_ms;
-                let delay_ms = until_ms.saturating_sub(now_ms).min(SQS_DELAY_MAX_MS);
-                self.go(Phase::Succeeding { until_ms }, vec![Effect::Successor { delay_ms }])
-            }
+            State::Retry => self.wait(stored.not_before_ms, now_ms),
             State::InFlight | State::Done => {
                 let until = stored.lease_ms;
                 self.release(until.saturating_sub(now_ms).saturating_add(1))
@@ -315,6 +334,7 @@ impl Machine for Deliver {
             (Phase::New, Outcome::Start) => self.go(Phase::Preparing, vec![Effect::Prepare]),
 
             (Phase::Preparing, Outcome::Prepared) => self.look(now_ms),
+            (Phase::Preparing, Outcome::Held(held)) => Self { held, ..self }.look(now_ms),
             (Phase::Preparing, Outcome::NotPrepared) => self.release_soon(),
 
             (Phase::Reading, Outcome::Read(stored)) => self.decide(stored.as_ref(), now_ms),

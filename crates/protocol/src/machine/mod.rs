@@ -5,8 +5,14 @@
 //! code. A machine holds no clock and no randomness: both arrive as arguments.
 
 pub mod accept;
+pub mod audit;
+pub mod change_payout;
+pub mod create_refund;
 pub mod dead_letter;
+pub mod decide_refund;
 pub mod deliver;
+pub mod payout;
+pub mod payout_dead_letter;
 pub mod relay;
 
 use alloc::vec::Vec;

@@ -16,7 +16,7 @@ pub const ENTRIES_PER_BATCH: usize = 10;
 /// What a stream record asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Record {
-    /// Nothing: not a fresh message.
+    /// Nothing: neither a fresh message nor a fresh payout.
     Skip,
     /// It cannot be read.
     Unreadable,
@@ -27,6 +27,23 @@ pub enum Record {
         /// How many chunks it has.
         chunks: u16,
     },
+    /// A refund whose payout is due, under another id than before (see [`crate::refund::step::needs_relay`]). Its one
+    /// copy is chunk 0; "present" is what [`crate::refund::step::wants_copy`] refuses.
+    Payout {
+        /// When the payout became due, in ms.
+        at_ms: u64,
+    },
+}
+
+impl Record {
+    /// When it became due and how many copies it may need, if it is anything to look up.
+    fn asks(&self) -> Option<(u64, u16)> {
+        match self {
+            Self::Skip | Self::Unreadable => None,
+            Self::Message { at_ms, chunks } => Some((*at_ms, *chunks)),
+            Self::Payout { at_ms } => Some((*at_ms, 1)),
+        }
+    }
 }
 
 /// One chunk to enqueue.
@@ -80,6 +97,7 @@ pub struct Relay {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// Which chunks of this record's message have a delivery item? (Eventually consistent: a late answer only repeats.)
+    /// For a payout: is it settled or under way? (Read consistently: money is not worth a stale answer.)
     Look(usize),
     /// Enqueue these, in one batch.
     Send(Vec<Entry>),
@@ -171,7 +189,7 @@ impl Relay {
         while self.looking < LOOKS_AT_ONCE && self.next_look < self.records.len() {
             let record = self.next_look;
             self.next_look = self.next_look.saturating_add(1);
-            if matches!(self.records.get(record), Some(Record::Message { .. })) {
+            if self.records.get(record).and_then(Record::asks).is_some() {
                 self.looking = self.looking.saturating_add(1);
                 effects.push(Effect::Look(record));
             }
@@ -186,7 +204,7 @@ impl Relay {
             match record {
                 Record::Skip => {}
                 Record::Unreadable => self.jobs.push_back(Job::Park(index)),
-                Record::Message { at_ms, .. } => {
+                Record::Message { at_ms, .. } | Record::Payout { at_ms } => {
                     let chunks = self.missing.get_mut(index).and_then(Option::take).unwrap_or_default();
                     self.jobs.extend(chunks.into_iter().map(|chunk| Job::Enqueue {
                         record: index,
@@ -259,7 +277,7 @@ impl Machine for Relay {
         match outcome {
             Outcome::Start => self.look(now_ms),
             Outcome::Looked { record, present } => {
-                if let Some(Record::Message { chunks, .. }) = self.records.get(record).copied() {
+                if let Some((_, chunks)) = self.records.get(record).and_then(Record::asks) {
                     let absent = (0..chunks).filter(|chunk| !present.contains(chunk)).collect();
                     if let Some(slot) = self.missing.get_mut(record) {
                         *slot = Some(absent);

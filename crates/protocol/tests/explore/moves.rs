@@ -57,7 +57,8 @@ impl World {
 
     fn faults(&self, effect: &Effect) -> &'static [How] {
         match effect {
-            Effect::Prepare | Effect::Read | Effect::Release { .. } => &[How::NotApplied],
+            Effect::Prepare => &[How::NotApplied, How::Held],
+            Effect::Read | Effect::Release { .. } => &[How::NotApplied],
             Effect::Successor { .. } => &[How::AnswerLost, How::NotApplied],
             Effect::Write { expect, .. } if self.holds(*expect) => {
                 &[How::AnswerLost, How::MeetsItself, How::NotApplied, How::InTheNetwork]

@@ -8,6 +8,7 @@ use protocol::{
     content::Policy,
     delivery::Delivery,
     expect::{Expect, Seen},
+    hold::HeldDevices,
     machine::{
         Machine, Step,
         deliver::{Deliver, Effect, Outcome, Purpose, Receive, Verdict},
@@ -73,6 +74,8 @@ pub(crate) enum How {
     AnswerLost,
     /// Applied; the answer is lost and the client's repeat meets its own write.
     MeetsItself,
+    /// The first device's provider is held (or, for one device, every device's).
+    Held,
     /// Not applied, and nobody can tell.
     NotApplied,
     /// Not applied yet: still in the network when the client gives up.
@@ -156,7 +159,11 @@ impl World {
 
     /// Whether a write under this condition would happen now.
     pub(crate) fn holds(&self, expect: Expect) -> bool {
-        let seen = self.item.as_ref().map(|item| Seen { version: Some(item.version), expires_s: Some(item.expires_s) });
+        let seen = self.item.as_ref().map(|item| Seen {
+            version: Some(item.version),
+            expires_s: Some(item.expires_s),
+            ..Seen::default()
+        });
         expect.holds(seen.as_ref())
     }
 
@@ -273,7 +280,11 @@ impl World {
         let Waiting::Todo(todo) = self.running[run].waiting[effect].clone() else { panic!("performed twice") };
         let bad = how != How::Well;
         let (outcome, at_once) = match todo {
-            Effect::Prepare => (if bad { Outcome::NotPrepared } else { Outcome::Prepared }, true),
+            Effect::Prepare => match how {
+                How::Well => (Outcome::Prepared, true),
+                How::Held => (Outcome::Held(HeldDevices::new([0], self.now + TIMING.hold_cache)), true),
+                _ => (Outcome::NotPrepared, true),
+            },
             Effect::Read => (if bad { Outcome::ReadFailed } else { Outcome::Read(self.item.clone()) }, true),
             Effect::Release { delay_ms } => {
                 if !bad {

@@ -1,15 +1,17 @@
 //! Each machine as a pure sequence of steps: which effects, in which order, after which outcomes.
 
 mod accept;
+mod audit;
 mod dead_letter;
 mod deliver;
 mod deliver_faults;
+mod deliver_held;
 mod relay;
 
 use protocol::machine::{Machine, Step};
 
 /// The machine and what it asks for; panics where it ends.
-fn go<M>(step: Step<M, M::Effect, M::Verdict>) -> (M, Vec<M::Effect>)
+pub(crate) fn go<M>(step: Step<M, M::Effect, M::Verdict>) -> (M, Vec<M::Effect>)
 where
     M: Machine,
     M::Verdict: std::fmt::Debug,
@@ -21,7 +23,7 @@ where
 }
 
 /// The verdict; panics where it goes on.
-fn done<M>(step: Step<M, M::Effect, M::Verdict>) -> M::Verdict
+pub(crate) fn done<M>(step: Step<M, M::Effect, M::Verdict>) -> M::Verdict
 where
     M: Machine,
     M::Effect: std::fmt::Debug,

@@ -1,86 +1,79 @@
 //! What an APNs answer means, as a table.
 //!
 //! Used by the client. Sources: Apple, "Handling notification responses from APNs" (A2: reasons, and which of them are
-//! never to be repeated) and "Sending notification requests to APNs" (A1); where APNs may have taken a notification
-//! although it answered with an error, design section 4 decides.
+//! never to be repeated), "Sending notification requests to APNs" (A1) and "Establishing a token-based connection to
+//! APNs" (A3); where APNs may have taken a notification although it answered with an error, design section 4 decides.
 
 use crate::{
-    outcome::{provider_code, reason, retry_after_ms},
+    answers::{Also, Class, Credentials, Heard, Row, means},
+    outcome::{provider_code, raw, reason, retry_after_ms},
     pool::Standing,
     transport::Answered,
 };
-use protocol::answer::Answer;
 use serde::Deserialize;
-use std::ops::RangeInclusive;
 
-/// What a row says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Means {
-    /// Refused for good.
-    Permanent,
-    /// Refused for now.
-    NotNow,
-    /// Refused for now, and the provider token is not worth keeping.
-    TokenRefused,
-    /// Refused for now, and the connection is not worth keeping.
-    ConnectionSpent,
-    /// May have been taken.
-    Ambiguous,
-}
-
-struct Row {
-    status: RangeInclusive<u16>,
-    /// APNs' reason; `None` matches any and none.
-    reason: Option<&'static str>,
-    means: Means,
-    /// Where this is from, for the reader.
-    #[cfg_attr(not(test), expect(dead_code, reason = "documentation that a test requires"))]
-    source: &'static str,
-}
-
-const fn row(status: RangeInclusive<u16>, reason: Option<&'static str>, means: Means, source: &'static str) -> Row {
-    Row { status, reason, means, source }
-}
-
-/// The first row that matches counts. Reasons that are not named go by their status.
-const TABLE: [Row; 31] = [
-    row(400..=400, Some("BadDeviceToken"), Means::Permanent, "A2: never repeat; invalid, or of the other environment"),
-    row(400..=400, Some("DeviceTokenNotForTopic"), Means::Permanent, "A2: never repeat"),
-    row(400..=400, Some("BadTopic"), Means::Permanent, "A2: the request is wrong; stays so"),
-    row(400..=400, Some("MissingTopic"), Means::Permanent, "A2: the request is wrong; stays so"),
-    row(400..=400, Some("TopicDisallowed"), Means::Permanent, "A2: the request is wrong; stays so"),
-    row(400..=400, Some("IdleTimeout"), Means::ConnectionSpent, "A2: the connection, not the notification"),
-    row(400..=400, None, Means::Permanent, "A2: the request is wrong; stays so"),
-    row(403..=403, Some("ExpiredProviderToken"), Means::TokenRefused, "A2, A3: the token is over an hour old"),
-    row(403..=403, Some("InvalidProviderToken"), Means::TokenRefused, "A2: the token, not the device"),
-    row(403..=403, Some("MissingProviderToken"), Means::NotNow, "A2: the credentials, not the device"),
-    row(403..=403, Some("Forbidden"), Means::NotNow, "A2: the credentials, not the device"),
-    row(403..=403, Some("BadCertificate"), Means::NotNow, "A2: the credentials, not the device"),
-    row(403..=403, Some("BadCertificateEnvironment"), Means::NotNow, "A2: the credentials, not the device"),
-    row(403..=403, Some("BadEnvironmentKeyIdInToken"), Means::NotNow, "A2: the credentials, not the device"),
-    row(403..=403, Some("UnrelatedKeyIdInToken"), Means::ConnectionSpent, "A2: open a new connection"),
-    row(403..=403, None, Means::NotNow, "A2: authorization, not the device"),
-    row(404..=404, Some("BadPath"), Means::Permanent, "A2: the request is wrong; stays so"),
-    row(404..=405, None, Means::Permanent, "A2: the request is wrong; stays so"),
-    row(410..=410, Some("Unregistered"), Means::Permanent, "A2: never repeat; the token is gone"),
-    row(410..=410, Some("ExpiredToken"), Means::Permanent, "A2: never repeat; the token is gone"),
-    row(410..=410, None, Means::Permanent, "A2: 410 says that the token is gone"),
-    row(413..=413, None, Means::Permanent, "A2: PayloadTooLarge, never repeat"),
-    row(429..=429, Some("TooManyProviderTokenUpdates"), Means::NotNow, "A2, A3: no new token for 20 minutes"),
-    row(429..=429, None, Means::NotNow, "A2: TooManyRequests, repeat with delay"),
-    row(400..=498, None, Means::NotNow, "RFC 9110, 15.5: refused, but for a reason that nobody documents as final"),
-    row(500..=500, None, Means::Ambiguous, "design section 4: an internal error may follow the acceptance"),
-    row(503..=503, Some("Shutdown"), Means::ConnectionSpent, "A2: the server ends; design section 4: refused for now"),
-    row(503..=503, None, Means::NotNow, "A2: ServiceUnavailable; design section 4: refused for now"),
-    row(502..=504, None, Means::Ambiguous, "design section 4: something in between lost the answer"),
-    row(499..=599, None, Means::Ambiguous, "not documented; may have been taken"),
-    row(0..=u16::MAX, None, Means::Ambiguous, "not an answer of APNs' at all"),
+const OURS: &[&str] = &[
+    "BadCollapseId",
+    "BadExpirationDate",
+    "BadMessageId",
+    "BadPriority",
+    "BadTopic",
+    "DuplicateHeaders",
+    "InvalidPushType",
+    "MissingDeviceToken",
+    "MissingTopic",
+    "PayloadEmpty",
 ];
+const CREDENTIALS: &[&str] = &[
+    "BadCertificate",
+    "BadCertificateEnvironment",
+    "BadEnvironmentKeyIdInToken",
+    "Forbidden",
+    "InvalidProviderToken",
+    "MissingProviderToken",
+];
+const LATER: &[&str] = &["TooManyRequests", "TooManyProviderTokenUpdates"];
+/// 429 for this one device: the token was looked at and taken.
+const DEVICE_BUSY: &str = "TooManyRequests";
 
-fn look_up(status: u16, reason: Option<&str>) -> Means {
-    let matches = |row: &&Row| row.status.contains(&status) && (row.reason.is_none() || row.reason == reason);
-    TABLE.iter().find(matches).map_or(Means::Ambiguous, |row| row.means)
-}
+/// Every answer but the acceptance. The first row that covers an answer counts.
+pub const ANSWERS: &[Row] = &[
+    Row::of(400..=400, &["BadDeviceToken"], Class::TokenDead, "A2: never repeat; invalid, or of the other environment"),
+    Row::of(
+        400..=400,
+        &["DeviceTokenNotForTopic", "TopicDisallowed"],
+        Class::Permanent,
+        "A2: never repeat; the app that was named, so the token may be good",
+    ),
+    Row::of(400..=400, &["IdleTimeout"], Class::NotNow, "A2: the connection, not the notification")
+        .also(Also::Reconnect),
+    Row::of(400..=400, OURS, Class::OurBug, "A2: the request is wrong; stays so").or_any(),
+    Row::of(403..=403, &["ExpiredProviderToken"], Class::Hold, "A2, A3: the token is over an hour old")
+        .also(Also::RenewToken),
+    Row::of(403..=403, &["UnrelatedKeyIdInToken"], Class::NotNow, "A2: open a new connection").also(Also::Reconnect),
+    Row::of(403..=403, CREDENTIALS, Class::Hold, "A2: the credentials, not the device").or_any(),
+    Row::of(404..=405, &["BadPath", "MethodNotAllowed"], Class::OurBug, "A2: the request is wrong; stays so").or_any(),
+    Row::of(410..=410, &["ExpiredToken", "Unregistered"], Class::TokenDead, "A2: never repeat; the token is gone")
+        .or_any(),
+    Row::of(413..=413, &["PayloadTooLarge"], Class::Permanent, "A2: never repeat").or_any(),
+    Row::of(
+        400..=498,
+        LATER,
+        Class::NotNow,
+        "A2: 429 is repeated with delay; RFC 9110, 15.5: what nobody documents as final is not final",
+    )
+    .or_any(),
+    Row::of(503..=503, &["Shutdown"], Class::NotNow, "A2: the server ends, and did not take it").also(Also::Reconnect),
+    Row::of(503..=503, &["ServiceUnavailable"], Class::NotNow, "A2: refused for now").or_any(),
+    Row::of(
+        0..=u16::MAX,
+        &["InternalServerError"],
+        Class::Ambiguous,
+        "Apple does not say: an internal error may follow the acceptance, and 502 and 504 lost the answer on its way; \
+         what is not documented may have been taken",
+    )
+    .or_any(),
+];
 
 /// The body of a refusal.
 #[derive(Default, Deserialize)]
@@ -97,43 +90,46 @@ impl Body {
     }
 }
 
-/// What an answer came to.
-pub(crate) struct Verdict {
-    pub(crate) answer: Answer,
-    /// APNs refused the provider token itself.
-    pub(crate) token_refused: bool,
-}
-
-/// Reads any answer to the notification `id`. `secrets` must not show in the reason.
-pub(crate) fn read(answered: &Answered, id: &str, now_ms: u64, secrets: &[&str]) -> Verdict {
+/// Reads any answer to the notification `id`. `renewed` says that the provider token replaced one that APNs had refused.
+/// `secrets` must not show in the reason.
+pub(crate) fn read(answered: &Answered, id: &str, renewed: bool, now_ms: u64, secrets: &[&str]) -> Heard {
     if answered.status.is_success() {
         // The status line is the acceptance; the id that it names is ours unless APNs made another.
         let given = answered.headers.get("apns-id").and_then(|value| value.to_str().ok());
-        let provider_id = given.unwrap_or(id).to_owned();
-        return Verdict { answer: Answer::Accepted { provider_id }, token_refused: false };
+        return Heard::accepted(given.unwrap_or(id).to_owned());
     }
     let status = answered.status.as_u16();
     let body = Body::of(answered);
     let word = provider_code(&body.reason);
-    let means = look_up(status, word);
+    let (class, also) = means(ANSWERS, status, word);
+    let class = if also == Also::RenewToken && !renewed { Class::NotNow } else { class };
     let after_ms = retry_after_ms(&answered.headers, now_ms);
     let code = word.map_or_else(|| format!("HTTP_{status}"), str::to_owned);
+    let said = if body.reason.is_empty() { raw(answered) } else { body.reason.clone() };
     let since = body.timestamp.map(|at_ms| format!("; so since {}", platform::rfc3339_ms(at_ms)));
-    let sentence = format!("APNs answered {status} {}{}", body.reason, since.unwrap_or_default());
-    let reason = reason(&code, sentence.trim_end(), secrets);
-    let answer = match means {
-        Means::Permanent => Answer::Permanent(reason),
-        Means::NotNow | Means::TokenRefused | Means::ConnectionSpent => Answer::NotNow { reason, after_ms },
-        Means::Ambiguous => Answer::Ambiguous { reason, after_ms },
-    };
-    Verdict { answer, token_refused: means == Means::TokenRefused }
+    let sentence = format!("APNs answered {status} {said}{}", since.unwrap_or_default());
+    let mut heard = Heard::refused(class, reason(&code, sentence.trim_end(), secrets), after_ms);
+    heard.dead_since_ms = body.timestamp.filter(|_| class == Class::TokenDead);
+    if status == 429 && word == Some(DEVICE_BUSY) {
+        heard.credentials = Credentials::Taken;
+    }
+    heard
+}
+
+/// Whether APNs refused the provider token itself, not the key behind it.
+pub(crate) fn token_refused(answered: &Answered) -> bool {
+    answered_means(answered).1 == Also::RenewToken
+}
+
+fn answered_means(answered: &Answered) -> (Class, Also) {
+    means(ANSWERS, answered.status.as_u16(), provider_code(&Body::of(answered).reason))
 }
 
 /// What an answer says of its connection: whatever APNs says about a device or a payload, it says to a token that it
 /// took.
 pub(crate) fn standing(answered: &Answered) -> Standing {
     let status = answered.status.as_u16();
-    if look_up(status, provider_code(&Body::of(answered).reason)) == Means::ConnectionSpent {
+    if !answered.status.is_success() && answered_means(answered).1 == Also::Reconnect {
         return Standing::Spent;
     }
     match status {

@@ -1,9 +1,12 @@
 //! The signing key as it is stored in the secret, with the ids that Apple's developer portal shows beside it.
 //!
 //! The secret is `{"key": PKCS#8 PEM, "key_id", "team_id", "environment": "sandbox" | "production", "apps": [bundle ids,
-//! the first is the default], "base_url"?}`. Read by the client once per [`crate::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
+//! the first is the default], "base_url"?}`. Read by the client once per [`outbound::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
 
-use crate::members::{KeyFault, Members, members, optional, pkcs8, required, url};
+use crate::{
+    members::{KeyFault, Members, members, optional, pkcs8, required, url},
+    shape,
+};
 use aws_lc_rs::{
     digest::{SHA256, digest},
     rand::SystemRandom,
@@ -149,9 +152,9 @@ fn apps(members: &Members) -> Result<Vec<String>, KeyFault> {
 
 /// Every shape of PKCS#8 for P-256: with the public part (openssl), without it, and with the curve named twice (Apple).
 fn pair(pem: &str) -> Result<EcdsaKeyPair, KeyFault> {
-    let fault = KeyFault::Rule("key", "must be an EC key on P-256 as PKCS#8 PEM");
-    let der = pkcs8(pem).ok_or(fault)?;
-    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der).map_err(|_| fault)
+    let fault = || KeyFault::Key("key", "an EC key on P-256 as PKCS#8 PEM", shape::of(pem));
+    let der = pkcs8(pem).ok_or_else(fault)?;
+    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der).map_err(|_| fault())
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@
 use crate::{NotPrepared, apns::key::Key};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use platform::{Clock, Random};
+use serde::Deserialize;
 use serde_json::json;
 use std::{fmt, sync::Arc};
-use store::{ProviderToken, ProviderTokenId, ProviderTokenWrite, Store};
+use store::{ProviderToken, ProviderTokenId, ProviderTokenWrite, Store, StoredProviderToken};
 
 /// A token this old is replaced, in seconds: 40 minutes, and up to 10 more so that not all instances try at once.
 const REFRESH_S: u64 = 2_400;
@@ -19,8 +20,10 @@ const REFRESH_JITTER_S: u64 = 600;
 const REFUSED_REFRESH_S: u64 = 1_200;
 /// No call is made with an older one: Apple's hour, less what an invocation may still take after it has prepared.
 const USABLE_S: u64 = 3_600 - 120;
-/// How far a token may come from the future: two machines' clocks differ.
-const AHEAD_S: u64 = 300;
+/// How far a token may come from the future: two machines' clocks differ by seconds at most (`Timing`'s skew). Apple
+/// does not say how much it bears; one that comes from further ahead was signed by a clock that is wrong, and would be
+/// refused.
+const AHEAD_S: u64 = 60;
 /// Lost writes in a row before giving up: one is a race, several are a fault.
 const TRIES_MAX: u8 = 3;
 
@@ -58,9 +61,11 @@ impl Known {
         !self.refused && age_s(self.issued_s, now_ms).is_some_and(|age| age < USABLE_S)
     }
 
-    /// APNs refused this token.
-    pub(crate) fn refuse(&mut self, jwt: &str) {
-        self.refused |= &*self.jwt == jwt;
+    /// APNs refused this token. Says whether it is the one at hand.
+    pub(crate) fn refuse(&mut self, jwt: &str) -> bool {
+        let mine = &*self.jwt == jwt;
+        self.refused |= mine;
+        mine
     }
 }
 
@@ -104,13 +109,20 @@ impl Source<'_> {
         let refresh_s = REFRESH_S + REFRESH_JITTER_S * u64::from(self.random.permille()) / 1_000;
         let mut stored = self.read(id).await?;
         for _ in 0..TRIES_MAX {
-            if let Some(token) = stored.as_ref().filter(|token| self.good(token, known, refresh_s)) {
-                return Ok(self.learned(token, refresh_s));
+            match &stored {
+                StoredProviderToken::Token(token) => {
+                    if let Some(issued_s) = self.good(token, known, refresh_s) {
+                        return Ok(learned(&token.jwt, issued_s, refresh_s));
+                    }
+                }
+                StoredProviderToken::Unreadable(item) => {
+                    tracing::warn!(error = %item, "the shared provider token cannot be read; it is replaced");
+                }
+                StoredProviderToken::Absent => {}
             }
-            let over = stored.as_ref().map(|token| token.version);
-            let token = self.sign(over.map_or(1, |version| version.wrapping_add(1)))?;
-            match self.store.write_provider_token(id, &token, over).await {
-                ProviderTokenWrite::Written => return Ok(self.learned(&token, refresh_s)),
+            let token = self.sign(stored.next_version())?;
+            match self.store.write_provider_token(id, &token, &stored).await {
+                ProviderTokenWrite::Written => return Ok(learned(&token.jwt, token.issued_s, refresh_s)),
                 ProviderTokenWrite::Conflict(winner) => stored = winner,
                 ProviderTokenWrite::Unknown(error) => {
                     // It may be there: what is there counts.
@@ -122,23 +134,20 @@ impl Source<'_> {
         Err(unavailable("others kept changing the shared provider token"))
     }
 
-    async fn read(&self, id: ProviderTokenId<'_>) -> Result<Option<ProviderToken>, NotPrepared> {
+    async fn read(&self, id: ProviderTokenId<'_>) -> Result<StoredProviderToken, NotPrepared> {
         self.store.provider_token(id).await.map_err(|error| {
             tracing::error!(error = %error, "the shared provider token was not read");
             unavailable("the shared provider token could not be read")
         })
     }
 
-    /// Young enough, and signed by our key: credentials under the same ids may have been replaced since.
-    fn good(&self, token: &ProviderToken, known: Option<&Known>, refresh_s: u64) -> bool {
+    /// When it was issued, of a token that is young enough and signed by our key: credentials under the same ids may
+    /// have been replaced since. The token's own claim counts, as it does for APNs, and not what is written beside it.
+    fn good(&self, token: &ProviderToken, known: Option<&Known>, refresh_s: u64) -> Option<u64> {
         let refused = known.is_some_and(|known| known.refused && known.jwt == token.jwt);
         let limit_s = if refused { REFUSED_REFRESH_S } else { refresh_s };
-        let young = age_s(token.issued_s, self.clock.now_ms()).is_some_and(|age| age < limit_s);
-        young && ours(self.key, &token.jwt)
-    }
-
-    fn learned(&self, token: &ProviderToken, refresh_s: u64) -> Known {
-        Known { jwt: Arc::clone(&token.jwt), issued_s: token.issued_s, refresh_s, refused: false }
+        let issued_s = issued_s(self.key, &token.jwt)?;
+        age_s(issued_s, self.clock.now_ms()).is_some_and(|age| age < limit_s).then_some(issued_s)
     }
 
     fn sign(&self, version: u32) -> Result<ProviderToken, NotPrepared> {
@@ -146,6 +155,10 @@ impl Source<'_> {
         let jwt = jwt(self.key, issued_s).ok_or_else(|| unavailable("the provider token could not be signed"))?;
         Ok(ProviderToken { jwt: jwt.into(), issued_s, version })
     }
+}
+
+fn learned(jwt: &Arc<str>, issued_s: u64, refresh_s: u64) -> Known {
+    Known { jwt: Arc::clone(jwt), issued_s, refresh_s, refused: false }
 }
 
 fn unavailable(detail: &str) -> NotPrepared {
@@ -162,9 +175,22 @@ fn jwt(key: &Key, issued_s: u64) -> Option<String> {
     Some(format!("{signed}.{signature}"))
 }
 
-fn ours(key: &Key, jwt: &str) -> bool {
-    let Some((signed, signature)) = jwt.rsplit_once('.') else { return false };
-    URL_SAFE_NO_PAD.decode(signature).is_ok_and(|signature| key.signed(signed.as_bytes(), &signature))
+/// What we read of the claims.
+#[derive(Deserialize)]
+struct Claims {
+    iat: u64,
+}
+
+/// When a token was issued, in whole seconds since the Unix epoch, by its own claim; `None` of one that our key did not
+/// sign.
+fn issued_s(key: &Key, jwt: &str) -> Option<u64> {
+    let (signed, signature) = jwt.rsplit_once('.')?;
+    let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+    if !key.signed(signed.as_bytes(), &signature) {
+        return None;
+    }
+    let (_, claims) = signed.split_once('.')?;
+    serde_json::from_slice::<Claims>(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok().map(|claims| claims.iat)
 }
 
 #[cfg(test)]
@@ -177,8 +203,10 @@ mod tests {
     fn the_token_is_a_signed_jwt_with_apples_members_only() {
         let key = Key::parse(&secret().to_string()).unwrap();
         let jwt = jwt(&key, 1_700_000_000).unwrap();
-        assert!(ours(&key, &jwt));
-        assert!(!ours(&key, &jwt[..jwt.len() - 2]) && !ours(&key, "") && !ours(&key, "a.b.c"));
+        assert_eq!(issued_s(&key, &jwt), Some(1_700_000_000));
+        for other in [&jwt[..jwt.len() - 2], "", "a.b.c"] {
+            assert_eq!(issued_s(&key, other), None);
+        }
         let parts: Vec<Value> = jwt
             .split('.')
             .take(2)
@@ -195,7 +223,7 @@ mod tests {
         assert!(known.fresh(ms(2_399)).is_some() && known.fresh(ms(2_400)).is_none());
         assert!(known.usable(ms(3_479)) && !known.usable(ms(3_480)));
         // A clock behind the one that issued it, a little and too much.
-        assert!(known.fresh(9_700_000).is_some() && known.fresh(9_699_000).is_none());
+        assert!(known.fresh(9_940_000).is_some() && known.fresh(9_939_000).is_none());
         known.refuse("other");
         assert!(known.fresh(ms(0)).is_some());
         known.refuse("j");

@@ -3,34 +3,33 @@
 //! Called by [`crate::Push`] and [`crate::Prepared`]. Both caches go by the Clock; one fetch at a time per project.
 
 use crate::{
-    NotPrepared, Outgoing,
-    credentials::{Known, Secrets},
+    NotPrepared, Outgoing, Provider,
+    answers::{Credentials, Heard},
+    credentials::{Held, Known, Secrets},
     fcm::{
         error,
         key::Key,
         payload,
         token::{self, AccessToken},
     },
-    outcome::reason,
     slot::{Slot, Slots},
-    transport::{Failed, Transport},
+    transport::{Cleartext, Transport},
 };
 use http::{
     Method, Request,
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 use platform::Clock;
-use protocol::{answer::Answer, content::Device, timing::Timing};
+use protocol::{content::Device, timing::Timing};
 use std::{sync::Arc, time::Duration};
-
-const PROVIDER: &str = "fcm";
 
 /// FCM for all projects.
 pub(crate) struct Fcm {
     secrets: Secrets,
-    transport: Arc<Transport>,
+    pub(super) calls: Transport,
+    grants: Transport,
     clock: Clock,
-    timing: Timing,
+    pub(super) timing: Timing,
     slots: Slots<Cached>,
 }
 
@@ -39,19 +38,28 @@ pub(crate) struct Fcm {
 struct Cached {
     key: Option<Known<Key>>,
     token: Option<AccessToken>,
+    /// FCM refused the token before this one, and has taken none since.
+    renewed: bool,
 }
 
 /// What a call needs.
 #[derive(Clone)]
 pub(crate) struct Access {
-    key: Arc<Key>,
-    token: Arc<str>,
+    pub(super) key: Arc<Key>,
+    pub(crate) version: Arc<str>,
+    pub(super) token: Arc<str>,
+    /// The token replaced one that FCM had refused.
+    renewed: bool,
     slot: Arc<Slot<Cached>>,
 }
 
 impl Fcm {
-    pub(crate) fn new(secrets: Secrets, transport: Arc<Transport>, clock: Clock, timing: Timing) -> Self {
-        Self { secrets, transport, clock, timing, slots: Slots::new() }
+    /// FCM is called over HTTP/2, also where no TLS says so. A token endpoint without TLS is somebody's stand-in for
+    /// Google's, and most of those speak HTTP/1 only.
+    pub(crate) fn new(secrets: Secrets, clock: Clock, timing: Timing) -> Self {
+        let calls = Transport::new(clock.clone(), Cleartext::Http2);
+        let grants = Transport::new(clock.clone(), Cleartext::Http1);
+        Self { secrets, calls, grants, clock, timing, slots: Slots::new() }
     }
 
     /// A key file and an access token that are fresh enough, within `Timing::token`.
@@ -59,49 +67,93 @@ impl Fcm {
         let limit = Duration::from_millis(self.timing.token);
         let slot = self.slots.of(project, self.clock.now_ms());
         let found = slot.get(|cached| cached.fresh(self.clock.now_ms()), || self.fetch(project, &slot, limit));
-        let (key, token) = tokio::time::timeout(limit, found)
+        let (held, token) = tokio::time::timeout(limit, found)
             .await
             .unwrap_or(Err(NotPrepared::TimedOut { limit_ms: self.timing.token }))?;
-        Ok(Access { key, token, slot })
+        let renewed = slot.state().renewed;
+        Ok(Access { key: held.key, version: held.version, token, renewed, slot })
     }
 
     async fn fetch(&self, project: &str, slot: &Slot<Cached>, limit: Duration) -> Result<Fresh, NotPrepared> {
         let known = slot.state().fresh_key(self.clock.now_ms());
-        let key = match known {
-            Some(key) => key,
-            None => self.read_key(project, slot).await?,
+        let Some(held) = known else {
+            let held = self.read_key(project, slot).await?;
+            return self.with_key(held, slot, limit).await;
         };
-        let token = slot.state().fresh_token(self.clock.now_ms());
-        let token = match token {
-            Some(token) => token,
-            None => {
-                let fetched = token::fetch(&self.transport, &self.clock, &key, limit).await?;
-                let value = Arc::clone(&fetched.value);
-                slot.state().token = Some(fetched);
-                value
+        match self.with_key(held.clone(), slot, limit).await {
+            Err(refused @ NotPrepared::GrantRefused { .. }) => {
+                // The key file is some minutes old, and may have been replaced since. Google is asked again only if so.
+                let now = self.read_key(project, slot).await?;
+                if Arc::ptr_eq(&now.key, &held.key) { Err(refused) } else { self.with_key(now, slot, limit).await }
             }
-        };
-        Ok((key, token))
+            other => other,
+        }
     }
 
-    async fn read_key(&self, project: &str, slot: &Slot<Cached>) -> Result<Arc<Key>, NotPrepared> {
-        let name = self.secrets.name(project, PROVIDER);
-        let now_ms = self.clock.now_ms();
-        let text = self.secrets.read(&name).await?;
-        let unchanged = slot.state().key.as_mut().and_then(|known| known.renew(&text, now_ms));
-        if let Some(key) = unchanged {
-            return Ok(key);
+    async fn with_key(&self, held: Held<Key>, slot: &Slot<Cached>, limit: Duration) -> Result<Fresh, NotPrepared> {
+        let token = slot.state().fresh_token(self.clock.now_ms());
+        if let Some(token) = token {
+            return Ok((held, token));
         }
-        let key =
-            Key::parse(&text).map_err(|fault| NotPrepared::CredentialsInvalid { name, fault: fault.to_string() })?;
-        let key = Arc::new(key);
+        match token::fetch(&self.grants, &self.clock, &held.key, limit).await {
+            Ok(fetched) => {
+                let value = Arc::clone(&fetched.value);
+                slot.state().token = Some(fetched);
+                Ok((held, value))
+            }
+            Err(error) => {
+                if matches!(error, NotPrepared::GrantRefused { .. }) {
+                    slot.state().refuse_key(&held.key);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Whose key file is known, in words.
+    pub(super) fn holder(&self, project: &str) -> String {
+        let slot = self.slots.of(project, self.clock.now_ms());
+        let cached = slot.state();
+        let known = cached.key.as_ref().map(Known::held);
+        known.map_or_else(|| "this project".to_owned(), |held| format!("account {}", held.key.client_email))
+    }
+
+    /// The secret as it is now and a token of its own, whatever was known.
+    pub(super) async fn find_anew(&self, project: &str) -> Result<Access, NotPrepared> {
+        let slot = self.slots.of(project, self.clock.now_ms());
+        let held = self.read_key(project, &slot).await?;
+        slot.state().token = None;
+        let (held, token) = self.with_key(held, &slot, Duration::from_millis(self.timing.token)).await?;
+        let renewed = slot.state().renewed;
+        Ok(Access { key: held.key, version: held.version, token, renewed, slot })
+    }
+
+    async fn read_key(&self, project: &str, slot: &Slot<Cached>) -> Result<Held<Key>, NotPrepared> {
+        let name = self.secrets.name(project, Provider::Fcm.as_str());
+        let now_ms = self.clock.now_ms();
+        let secret = self.secrets.read(&name).await?;
+        let unchanged = slot.state().key.as_mut().and_then(|known| known.renew(&secret, now_ms));
+        if let Some(held) = unchanged {
+            return Ok(held);
+        }
+        let key = Key::parse(&secret.text)
+            .map_err(|fault| NotPrepared::CredentialsInvalid { name, fault: fault.to_string() })?;
+        let known = Known::new(key, now_ms, secret);
+        let held = known.held();
         // Another key file may be another account: its token is not this one's.
-        *slot.state() = Cached { key: Some(Known::new(Arc::clone(&key), now_ms, text)), token: None };
-        Ok(key)
+        *slot.state() = Cached { key: Some(known), token: None, renewed: false };
+        Ok(held)
+    }
+
+    /// Whatever is known of a project's key file, the secret is read again before it is used.
+    pub(crate) fn doubt(&self, project: &str) {
+        if let Some(known) = self.slots.of(project, self.clock.now_ms()).state().key.as_mut() {
+            known.doubt();
+        }
     }
 
     /// One call to `messages:send`.
-    pub(crate) async fn send(&self, access: &Access, device: &Device, outgoing: &Outgoing<'_>) -> Answer {
+    pub(crate) async fn send(&self, access: &Access, device: &Device, outgoing: &Outgoing<'_>) -> Heard {
         let secrets = [device.token.0.as_str(), &access.token];
         let body = payload::build(device, outgoing, self.clock.now_ms()).to_string();
         let request = Request::builder()
@@ -111,26 +163,33 @@ impl Fcm {
             .header(CONTENT_TYPE, "application/json")
             .body(body.into());
         let Ok(request) = request else {
-            return Answer::NotSent(reason("bad_address", "fcm_base_url cannot be called", &secrets));
+            return Heard::not_sent("bad_address", "fcm_base_url cannot be called", &secrets);
         };
-        match self.transport.call(request, Duration::from_millis(self.timing.call)).await {
+        match self.calls.call(request, Duration::from_millis(self.timing.call)).await {
             Ok(answered) => {
-                let verdict = error::read(&answered, self.clock.now_ms(), &secrets);
-                if verdict.token_refused {
-                    access.slot.state().drop_token(&access.token);
+                let heard = error::read(&answered, access.renewed, self.clock.now_ms(), &secrets);
+                let mut cached = access.slot.state();
+                if error::token_refused(&answered) {
+                    cached.drop_token(&access.token);
                 }
-                verdict.answer
+                match heard.credentials {
+                    Credentials::Taken => cached.proven(&access.token),
+                    Credentials::Refused => cached.refuse_key(&access.key),
+                    // Older credentials than those that are stored now, perhaps.
+                    Credentials::Unknown if error::token_refused(&answered) => cached.refuse_key(&access.key),
+                    Credentials::Unknown => {}
+                }
+                heard
             }
-            Err(Failed::NotSent { code, detail }) => Answer::NotSent(reason(code, &detail, &secrets)),
-            Err(Failed::Lost { code, detail }) => Answer::Lost(reason(code, &detail, &secrets)),
+            Err(failed) => Heard::failed(&failed, &secrets),
         }
     }
 }
 
-type Fresh = (Arc<Key>, Arc<str>);
+type Fresh = (Held<Key>, Arc<str>);
 
 impl Cached {
-    fn fresh_key(&self, now_ms: u64) -> Option<Arc<Key>> {
+    fn fresh_key(&self, now_ms: u64) -> Option<Held<Key>> {
         self.key.as_ref()?.fresh(now_ms)
     }
 
@@ -142,10 +201,25 @@ impl Cached {
         Some((self.fresh_key(now_ms)?, self.fresh_token(now_ms)?))
     }
 
+    /// FCM or Google refused this key file: whoever asks next reads the secret again.
+    fn refuse_key(&mut self, key: &Arc<Key>) {
+        if let Some(known) = self.key.as_mut() {
+            known.refuse(key);
+        }
+    }
+
     /// Forgets a token that FCM refused, unless it has been replaced since.
     fn drop_token(&mut self, refused: &str) {
         if self.token.as_ref().is_some_and(|token| &*token.value == refused) {
             self.token = None;
+            self.renewed = true;
+        }
+    }
+
+    /// FCM took this token.
+    fn proven(&mut self, taken: &str) {
+        if self.token.as_ref().is_some_and(|token| &*token.value == taken) {
+            self.renewed = false;
         }
     }
 }

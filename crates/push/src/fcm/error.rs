@@ -1,108 +1,132 @@
 //! What an FCM answer means, as a table.
 //!
 //! Used by the client. The code that counts is `error.details[]` with a type ending in `FcmError`; `error.status` and
-//! the sentence are only repeated. Sources: FCM v1 reference, `ErrorCode` and "FCM error codes" (what is refused for
-//! good), "Best practices when sending at scale" (429: Retry-After, else 60 s), and where named, public issues.
+//! the sentence are only repeated, but for one: a bad token and a bad payload have the same code, and only the field that
+//! is named, or the sentence, tells them apart. Sources: FCM v1 reference, `ErrorCode`, and "FCM error codes" (what is
+//! refused for good), "Best practices when sending at scale" (429: Retry-After, else 60 s), and where named, public
+//! issues.
 
 use crate::{
-    outcome::{provider_code, reason, retry_after_ms},
+    answers::{Also, Class, Credentials, Heard, Row, means},
+    outcome::{provider_code, raw, reason, retry_after_ms},
     transport::Answered,
 };
-use protocol::answer::Answer;
 use serde_json::Value;
 use std::ops::RangeInclusive;
 
-/// What a row says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Means {
-    /// Refused for good.
-    Permanent,
-    /// Refused for now. Without `Retry-After`, wait this long; `None` leaves it to our own schedule.
-    NotNow { default_ms: Option<u64> },
-    /// Refused for now, and the access token is not worth keeping.
-    TokenRefused,
-    /// May have been taken.
-    Ambiguous,
-}
-
-struct Row {
-    status: RangeInclusive<u16>,
-    /// The FcmError code; `None` matches any and none.
-    code: Option<&'static str>,
-    means: Means,
-    /// Where this is from, for the reader.
-    #[cfg_attr(not(test), expect(dead_code, reason = "documentation that a test requires"))]
-    source: &'static str,
-}
-
-const fn row(status: RangeInclusive<u16>, code: Option<&'static str>, means: Means, source: &'static str) -> Row {
-    Row { status, code, means, source }
-}
-
 /// Google's wait for a 429 without `Retry-After`.
 const QUOTA_WAIT_MS: u64 = 60_000;
-const LATER: Means = Means::NotNow { default_ms: None };
-const QUOTA: Means = Means::NotNow { default_ms: Some(QUOTA_WAIT_MS) };
 const REFUSED: RangeInclusive<u16> = 400..=498;
+/// How the tables name INVALID_ARGUMENT that is about the device's token.
+const TOKEN_FAULT: &str = "INVALID_ARGUMENT (message.token)";
+/// The fields that name a device.
+const TOKEN_FIELDS: [&str; 2] = ["message.token", "message.fid"];
+/// What FCM says of a token that is none ("FCM error codes", sample; rails/action_push_native pull 141).
+const TOKEN_SENTENCE: &str = "registration token is not a valid FCM registration token";
+const QUOTA: &str = "QUOTA_EXCEEDED";
 
-/// The first row that matches counts.
-const TABLE: [Row; 17] = [
-    row(500..=599, None, Means::Ambiguous, "firebase-admin-node 1248: 503 for messages that were delivered"),
-    row(REFUSED, Some("UNREGISTERED"), Means::Permanent, "ErrorCode: 404, the token is gone"),
-    row(REFUSED, Some("INVALID_ARGUMENT"), Means::Permanent, "ErrorCode: 400, payload or token"),
-    row(REFUSED, Some("SENDER_ID_MISMATCH"), Means::Permanent, "ErrorCode: 403, a token of another project"),
-    row(REFUSED, Some("QUOTA_EXCEEDED"), QUOTA, "ErrorCode: 429; scale-fcm: 60 s"),
-    row(REFUSED, Some("THIRD_PARTY_AUTH_ERROR"), LATER, "ErrorCode: 401, a push key is missing in Firebase"),
-    row(REFUSED, Some("UNAVAILABLE"), Means::Ambiguous, "ErrorCode: 503; the code counts more than the status"),
-    row(REFUSED, Some("INTERNAL"), Means::Ambiguous, "ErrorCode: 500; the code counts more than the status"),
-    row(400..=400, None, Means::Permanent, "scale-fcm: 400 is not repeated"),
-    row(401..=401, None, Means::TokenRefused, "google.rpc UNAUTHENTICATED: the access token"),
-    row(403..=403, None, LATER, "google.rpc PERMISSION_DENIED: API off or role missing, not the device"),
-    row(404..=404, None, LATER, "google.rpc NOT_FOUND without FcmError: wrong project id, not the device"),
-    row(413..=413, None, Means::Permanent, "RFC 9110, 15.5.14: too large stays too large"),
-    row(429..=429, None, QUOTA, "scale-fcm: 429 without Retry-After waits 60 s"),
-    row(REFUSED, None, LATER, "RFC 9110, 15.5: refused, but for a reason that nobody documents as final"),
-    row(499..=499, None, Means::Ambiguous, "google.rpc CANCELLED: ended in the middle"),
-    row(0..=u16::MAX, None, Means::Ambiguous, "not an answer of FCM's at all"),
+/// Every answer but the acceptance. The first row that covers an answer counts.
+pub const ANSWERS: &[Row] = &[
+    Row::of(REFUSED, &["UNREGISTERED"], Class::TokenDead, "ErrorCode: 404, the token is gone"),
+    Row::of(REFUSED, &[TOKEN_FAULT], Class::TokenDead, "FCM error codes, sample: 400, no token of FCM's"),
+    Row::of(REFUSED, &["INVALID_ARGUMENT"], Class::Permanent, "ErrorCode: 400, the payload; the token may be good"),
+    Row::of(
+        REFUSED,
+        &["SENDER_ID_MISMATCH"],
+        Class::Permanent,
+        "ErrorCode: 403, a token of another project, or credentials of another: the token may be good",
+    ),
+    Row::of(REFUSED, &["THIRD_PARTY_AUTH_ERROR"], Class::Hold, "ErrorCode: 401, a push key is missing in Firebase"),
+    Row::of(
+        REFUSED,
+        &["INTERNAL", "UNAVAILABLE"],
+        Class::Ambiguous,
+        "ErrorCode: 500 and 503; the code counts more than the status",
+    ),
+    Row::of(400..=400, &[], Class::OurBug, "scale-fcm: not repeated; without FcmError the request itself is wrong")
+        .or_any(),
+    Row::of(401..=401, &[], Class::Hold, "google.rpc UNAUTHENTICATED: the access token")
+        .or_any()
+        .also(Also::RenewToken),
+    Row::of(403..=403, &[], Class::Hold, "google.rpc PERMISSION_DENIED: API off or role missing, not the device")
+        .or_any(),
+    Row::of(404..=404, &[], Class::Hold, "google.rpc NOT_FOUND without FcmError: wrong project id, not the device")
+        .or_any(),
+    Row::of(413..=413, &[], Class::Permanent, "RFC 9110, 15.5.14: too large stays too large").or_any(),
+    Row::of(429..=429, &[QUOTA], Class::NotNow, "ErrorCode: 429; scale-fcm: 429 without Retry-After waits 60 s")
+        .or_any()
+        .also(Also::WaitMs(QUOTA_WAIT_MS)),
+    Row::of(REFUSED, &[], Class::NotNow, "RFC 9110, 15.5: refused, but for a reason that nobody documents as final")
+        .or_any(),
+    Row::of(
+        0..=u16::MAX,
+        &["INTERNAL", "UNAVAILABLE"],
+        Class::Ambiguous,
+        "firebase-admin-node 1248: 503 for messages that were delivered; what is not documented may have been taken",
+    )
+    .or_any(),
 ];
 
-fn look_up(status: u16, code: Option<&str>) -> Means {
-    let matches = |row: &&Row| row.status.contains(&status) && (row.code.is_none() || row.code == code);
-    TABLE.iter().find(matches).map_or(Means::Ambiguous, |row| row.means)
-}
-
-/// What an answer came to.
-pub(crate) struct Verdict {
-    pub(crate) answer: Answer,
-    /// FCM refused the access token itself.
-    pub(crate) token_refused: bool,
-}
-
-/// Reads any answer. `secrets` must not show in the reason.
-pub(crate) fn read(answered: &Answered, now_ms: u64, secrets: &[&str]) -> Verdict {
-    let body: Value = answered.body.as_deref().and_then(|b| serde_json::from_slice(b).ok()).unwrap_or_default();
+/// Reads any answer. `renewed` says that the access token replaced one that FCM had refused. `secrets` must not show in
+/// the reason.
+pub(crate) fn read(answered: &Answered, renewed: bool, now_ms: u64, secrets: &[&str]) -> Heard {
+    let body = body(answered);
     if answered.status.is_success() {
         // The status line is the acceptance. If the body is lost or has no name, the device was still reached once,
         // and saying anything else would reach it twice; the id is then empty.
-        let provider_id = body["name"].as_str().unwrap_or_default().to_owned();
-        return Verdict { answer: Answer::Accepted { provider_id }, token_refused: false };
+        return Heard::accepted(body["name"].as_str().unwrap_or_default().to_owned());
     }
     let status = answered.status.as_u16();
     let error = &body["error"];
     let fcm_code = fcm_code(error);
-    let means = look_up(status, fcm_code);
+    let (class, also) = means(ANSWERS, status, table_reason(error));
+    let class = if also == Also::RenewToken && !renewed { Class::NotNow } else { class };
     let asked = retry_after_ms(&answered.headers, now_ms);
+    let after_ms = match also {
+        Also::WaitMs(wait_ms) => asked.or(Some(wait_ms)),
+        Also::Nothing | Also::RenewToken | Also::Reconnect => asked,
+    };
     let code = fcm_code.or_else(|| error["status"].as_str().and_then(provider_code));
     let code = code.map_or_else(|| format!("HTTP_{status}"), str::to_owned);
-    let sentence = error["message"].as_str().map_or_else(|| format!("FCM answered {status}"), str::to_owned);
-    let reason = reason(&code, &sentence, secrets);
-    let answer = match means {
-        Means::Permanent => Answer::Permanent(reason),
-        Means::NotNow { default_ms } => Answer::NotNow { reason, after_ms: asked.or(default_ms) },
-        Means::TokenRefused => Answer::NotNow { reason, after_ms: asked },
-        Means::Ambiguous => Answer::Ambiguous { reason, after_ms: asked },
-    };
-    Verdict { answer, token_refused: means == Means::TokenRefused }
+    let said = error["message"].as_str().map(str::to_owned);
+    let sentence = said.unwrap_or_else(|| format!("FCM answered {status} {}", raw(answered)));
+    let mut heard = Heard::refused(class, reason(&code, sentence.trim_end(), secrets), after_ms);
+    if fcm_code == Some(QUOTA) {
+        heard.credentials = Credentials::Taken;
+    }
+    heard
+}
+
+/// Whether FCM refused the access token itself.
+pub(crate) fn token_refused(answered: &Answered) -> bool {
+    let body = body(answered);
+    means(ANSWERS, answered.status.as_u16(), table_reason(&body["error"])).1 == Also::RenewToken
+}
+
+fn body(answered: &Answered) -> Value {
+    answered.body.as_deref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default()
+}
+
+/// The reason by which the table is looked up.
+fn table_reason(error: &Value) -> Option<&str> {
+    match fcm_code(error) {
+        Some("INVALID_ARGUMENT") if about_token(error) => Some(TOKEN_FAULT),
+        // Google's front end names the field without an FcmError.
+        None if names_token(error) => Some(TOKEN_FAULT),
+        code => code,
+    }
+}
+
+fn about_token(error: &Value) -> bool {
+    names_token(error) || error["message"].as_str().is_some_and(|sentence| sentence.contains(TOKEN_SENTENCE))
+}
+
+fn names_token(error: &Value) -> bool {
+    let details = error["details"].as_array().into_iter().flatten();
+    details
+        .filter_map(|detail| detail["fieldViolations"].as_array())
+        .flatten()
+        .any(|violation| violation["field"].as_str().is_some_and(|field| TOKEN_FIELDS.contains(&field)))
 }
 
 fn fcm_code(error: &Value) -> Option<&str> {

@@ -1,8 +1,11 @@
 //! The service-account key file, as Google's console gives it and as it is stored in the secret.
 //!
-//! Read by the client once per [`crate::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
+//! Read by the client once per [`outbound::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
 
-use crate::members::{KeyFault, members, optional, pkcs8, required, url};
+use crate::{
+    members::{KeyFault, members, optional, pkcs8, required, url},
+    shape,
+};
 use aws_lc_rs::rsa::KeyPair;
 use std::fmt;
 
@@ -30,6 +33,10 @@ impl Key {
     /// Reads the text of a key file. `fcm_base_url` is ours and optional: the sandbox's address, or a regional one.
     pub(crate) fn parse(text: &str) -> Result<Self, KeyFault> {
         let file = members(text)?;
+        // Google's console hands out other files too, and their members look alike.
+        if optional(&file, "type")?.is_some_and(|kind| kind != "service_account") {
+            return Err(KeyFault::Rule("type", "must be service_account: this is another kind of file"));
+        }
         let project_id = required(&file, "project_id")?;
         if !project_id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.:_".contains(&b)) {
             return Err(KeyFault::Rule("project_id", "may hold letters, digits, '-', '.', ':' and '_' only"));
@@ -47,8 +54,8 @@ impl Key {
 }
 
 fn key_pair(pem: &str) -> Result<KeyPair, KeyFault> {
-    let fault = KeyFault::Rule("private_key", "must be an RSA key of 2048 to 8192 bits as PKCS#8 PEM");
-    pkcs8(pem).and_then(|der| KeyPair::from_pkcs8(&der).ok()).ok_or(fault)
+    let fault = || KeyFault::Key("private_key", "an RSA key of 2048 to 8192 bits as PKCS#8 PEM", shape::of(pem));
+    pkcs8(pem).and_then(|der| KeyPair::from_pkcs8(&der).ok()).ok_or_else(fault)
 }
 
 #[cfg(test)]

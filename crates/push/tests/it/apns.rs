@@ -19,7 +19,7 @@ pub(crate) fn ios(token: &str) -> Device {
 
 pub(crate) async fn send_to(prepared: &Prepared, token: &str) -> Answer {
     let content = content();
-    prepared.send(&ios(token), &Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX }).await
+    prepared.send(&ios(token), &Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX }).await.answer
 }
 
 impl World {
@@ -70,7 +70,7 @@ async fn a_message_goes_to_the_app_it_names_and_to_no_app_that_the_credentials_d
     for app in ["com.example.acme.beta", "com.example.gone"] {
         content.app = Some(app.to_owned());
         let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX };
-        answers.push(prepared.send(&ios(TOKEN), &outgoing).await);
+        answers.push(prepared.send(&ios(TOKEN), &outgoing).await.answer);
     }
     assert!(matches!(answers[0], Answer::Accepted { .. }), "{answers:?}");
     assert!(matches!(answers[1], Answer::Permanent(_)), "{answers:?}");
@@ -96,7 +96,7 @@ async fn a_silent_push_is_taken_as_background() {
     let mut content = content();
     content.notification = None;
     let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: 0 };
-    let answer = world.ready().await.send(&ios(TOKEN), &outgoing).await;
+    let answer = world.ready().await.send(&ios(TOKEN), &outgoing).await.answer;
     assert!(matches!(answer, Answer::Accepted { .. }), "{answer:?}");
     let entry = &world.sandbox.ledger(None)[0];
     assert_eq!(
@@ -187,7 +187,8 @@ async fn missing_and_bad_credentials_are_told_apart() {
     let missing = world.push.prepare("nobody", &[ios(TOKEN)]).await.unwrap_err();
     assert_eq!(missing, NotPrepared::CredentialsMissing { name: "sendonce/nobody/apns".to_owned() });
     let invalid = world.prepare_changed(|secret| secret["key"] = json!("s3cret")).await.unwrap_err();
-    let words = "the secret sendonce/other/apns cannot be used: member key must be an EC key on P-256 as PKCS#8 PEM";
+    let words = "the secret sendonce/other/apns cannot be used: member key must be an EC key on P-256 as PKCS#8 PEM: \
+                 it is not PEM";
     assert_eq!(invalid.to_string(), words);
 }
 
@@ -200,10 +201,10 @@ async fn one_providers_missing_credentials_do_not_keep_the_others_devices_back()
     // A platform that nobody asked for is not sent to.
     let content = content();
     let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: 0 };
-    assert_eq!(code(&prepared.send(&android, &outgoing).await), "not_prepared");
+    assert_eq!(code(&prepared.send(&android, &outgoing).await.answer), "not_prepared");
     let both = world.push.prepare("other", &[ios(TOKEN), android.clone()]).await.unwrap();
     assert!(matches!(send_to(&both, TOKEN).await, Answer::Accepted { .. }));
-    let refused = both.send(&android, &outgoing).await;
+    let refused = both.send(&android, &outgoing).await.answer;
     assert!(matches!(refused, Answer::NotSent(_)));
     assert_eq!(code(&refused), "credentials_missing");
     assert!(world.push.prepare("other", &[android]).await.is_err());
@@ -220,7 +221,7 @@ async fn the_measured_limit_is_apples() {
         content.data.insert("k".to_owned(), "x".repeat(length));
         assert_eq!(apns::payload_size("msg_1", &content) <= apns::PAYLOAD_MAX_BYTES, fits);
         let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: 0 };
-        let answer = prepared.send(&ios(TOKEN), &outgoing).await;
+        let answer = prepared.send(&ios(TOKEN), &outgoing).await.answer;
         assert_eq!(matches!(answer, Answer::Accepted { .. }), fits, "{answer:?}");
         assert!(fits || code(&answer) == "PayloadTooLarge");
     }

@@ -88,7 +88,7 @@ async fn a_connection_is_used_again_until_it_slept() {
 #[tokio::test]
 async fn projects_share_a_connection_only_under_the_same_key() {
     let world = world().await;
-    world.sandbox.seed_project("globex");
+    world.sandbox.seed_project("globex").unwrap();
     let secret = world.secret("sendonce/acme/apns").await.to_string();
     world.secrets.create_secret().name("sendonce/acme2/apns").secret_string(secret).send().await.unwrap();
     let mut prepared = Vec::new();

@@ -1,9 +1,11 @@
 //! FCM: Android devices and browsers.
 
-use crate::world::{TIMING, World, answer, code, content, world};
+use crate::world::{TIMING, World, answer, code, content, world, world_with};
+use futures_util::future::join_all;
 use protocol::{
     answer::Answer,
     content::{Device, Platform, Token},
+    timing::Timing,
 };
 use push::{NotPrepared, Outgoing, Prepared, fcm};
 use sandbox::Outcome;
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 
-const TOKEN: &str = "dQw4w9WgXcQ:APA91bHun4MxP5egoKMwt2KZFBaFUH";
+pub(crate) const TOKEN: &str = "dQw4w9WgXcQ:APA91bHun4MxP5egoKMwt2KZFBaFUH";
 
 impl World {
     async fn key_file(&self) -> Value {
@@ -37,13 +39,13 @@ impl World {
     }
 }
 
-fn android() -> Device {
+pub(crate) fn android() -> Device {
     Device { platform: Platform::Android, token: Token(TOKEN.to_owned()) }
 }
 
 async fn send(prepared: &Prepared) -> Answer {
     let content = content();
-    prepared.send(&android(), &Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX }).await
+    prepared.send(&android(), &Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX }).await.answer
 }
 
 #[tokio::test]
@@ -81,23 +83,127 @@ async fn those_who_prepare_at_once_share_one_token() {
     assert_eq!(world.sandbox.tokens_issued(), 1);
 }
 
+/// Every script word, seen by the product's own client; on a fresh connection, and on one that was used before.
 #[tokio::test]
-async fn a_lost_answer_is_lost_whether_it_was_accepted_or_not() {
+async fn what_was_not_processed_is_told_from_what_may_have_been() {
     let world = world().await;
-    for (outcome, accepted, why) in [
-        (Outcome::DropAfterAccept, true, "connection_lost"),
-        (Outcome::HangAfterAccept, true, "timeout"),
-        (Outcome::Hang, false, "timeout"),
-    ] {
-        world.sandbox.clear_ledger();
-        let started = Instant::now();
-        let answer = world.send(outcome).await;
-        assert!(matches!(answer, Answer::Lost(_)), "{answer:?}");
-        assert_eq!(code(&answer), why);
-        assert!(why != "timeout" || started.elapsed() >= Duration::from_millis(TIMING.call));
-        let ledger = world.sandbox.ledger(None);
-        assert_eq!(ledger.len(), 1, "one call, never repeated");
-        assert_eq!((ledger[0].accepted, ledger[0].answered, ledger[0].status), (accepted, false, None));
+    let cases = [
+        (Outcome::DropAfterAccept, true, "lost", "connection_lost"),
+        (Outcome::HangAfterAccept, true, "lost", "timeout"),
+        (Outcome::Hang, false, "lost", "timeout"),
+        (Outcome::Reset, false, "lost", "connection_lost"),
+        (Outcome::GoawayAfterAccept, true, "lost", "connection_lost"),
+        (Outcome::Goaway, false, "not sent", "not_processed"),
+        (Outcome::RefusedStream, false, "not sent", "not_processed"),
+    ];
+    for warm in [false, true] {
+        for (outcome, accepted, kind, why) in cases.clone() {
+            if warm {
+                assert!(matches!(world.send(Outcome::Accept).await, Answer::Accepted { .. }));
+            }
+            world.sandbox.clear_ledger();
+            let started = Instant::now();
+            let answer = world.send(outcome.clone()).await;
+            let found = match &answer {
+                Answer::Lost(_) => "lost",
+                Answer::NotSent(_) => "not sent",
+                _ => "something else",
+            };
+            assert_eq!((found, code(&answer)), (kind, why), "{outcome:?} {warm}");
+            assert_eq!(why == "timeout", started.elapsed() >= Duration::from_millis(TIMING.call), "{outcome:?}");
+            let ledger = world.sandbox.ledger(None);
+            assert_eq!(ledger.len(), 1, "one call, never repeated: {outcome:?}");
+            assert_eq!((ledger[0].accepted, ledger[0].answered, ledger[0].status), (accepted, false, None));
+            let next = world.send(Outcome::Accept).await;
+            assert!(matches!(next, Answer::Accepted { .. }), "the next call is not affected: {outcome:?} {next:?}");
+        }
+    }
+}
+
+fn devices(count: usize) -> Vec<Device> {
+    let token = |number: usize| Token(format!("{TOKEN}-{number}"));
+    (0..count).map(|number| Device { platform: Platform::Android, token: token(number) }).collect()
+}
+
+/// Sends to all devices at once.
+async fn all(prepared: &Prepared, devices: &[Device]) -> Vec<Answer> {
+    let content = content();
+    let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX };
+    join_all(devices.iter().map(async |device| prepared.send(device, &outgoing).await.answer)).await
+}
+
+fn accepted(answers: &[Answer]) -> usize {
+    answers.iter().filter(|answer| matches!(answer, Answer::Accepted { .. })).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cold_start_opens_one_connection_and_no_stream_too_many() {
+    let world = world_with(Timing { call: 2_000, ..TIMING }).await;
+    world.sandbox.delay_settings(Duration::from_millis(50));
+    let prepared = world.prepare().await;
+    let before = world.sandbox.connections();
+    let devices = devices(40);
+    let answers = all(&prepared, &devices).await;
+    assert_eq!(accepted(&answers), 40, "{answers:?}");
+    assert!(devices.iter().all(|device| world.sandbox.ledger(Some(&device.token.0)).len() == 1));
+    assert_eq!((world.sandbox.connections() - before, world.sandbox.streams_refused()), (1, 0));
+}
+
+/// On a cold connection the first call goes alone; what ends it tells nothing of those that waited.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_ends_a_cold_connection_is_the_first_call_s_alone() {
+    for outcome in [Outcome::Goaway, Outcome::GoawayAfterAccept, Outcome::DropAfterAccept, Outcome::Reset] {
+        let world = world_with(Timing { call: 2_000, ..TIMING }).await;
+        // Nobody else can have a stream before the first call is answered.
+        world.sandbox.delay_settings(Duration::from_millis(50));
+        let prepared = world.prepare().await;
+        let devices = devices(20);
+        for device in &devices {
+            world.sandbox.script(&device.token.0, vec![outcome.clone()]).unwrap();
+        }
+        let first = async {
+            while world.sandbox.ledger(None).is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            // Whoever it was; for the others nothing happens.
+            for device in &devices {
+                world.sandbox.script(&device.token.0, Vec::new()).unwrap();
+            }
+        };
+        let (answers, ()) = tokio::join!(all(&prepared, &devices), first);
+        for (device, answer) in devices.iter().zip(&answers) {
+            let calls = world.sandbox.ledger(Some(&device.token.0)).len();
+            assert!(calls <= 1, "{outcome:?}: {calls} calls");
+            assert!(calls == 1 || matches!(answer, Answer::NotSent(_)), "{outcome:?}: no call, and told {answer:?}");
+        }
+    }
+}
+
+/// The first call hangs, or ends the connection, while 19 others share it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_happens_to_one_call_is_told_truly_of_those_beside_it() {
+    for outcome in [Outcome::Hang, Outcome::Reset, Outcome::RefusedStream, Outcome::Goaway, Outcome::DropAfterAccept] {
+        let world = world_with(Timing { call: 2_000, ..TIMING }).await;
+        let prepared = world.prepare().await;
+        let devices = devices(20);
+        world.sandbox.script(&devices[7].token.0, vec![outcome.clone()]).unwrap();
+        let answers = all(&prepared, &devices).await;
+        for (device, answer) in devices.iter().zip(&answers) {
+            let calls = world.sandbox.ledger(Some(&device.token.0));
+            assert!(calls.len() <= 1, "nothing is repeated: {outcome:?} {calls:?}");
+            let got = calls.iter().any(|call| call.accepted);
+            match answer {
+                Answer::Accepted { .. } => assert!(got, "{outcome:?}"),
+                Answer::NotSent(_) => assert!(!got, "{outcome:?} {answer:?}"),
+                Answer::Lost(_) => {}
+                other => panic!("{outcome:?}: {other:?}"),
+            }
+        }
+        if matches!(outcome, Outcome::Hang | Outcome::Reset | Outcome::RefusedStream) {
+            assert_eq!(accepted(&answers), 19, "a stream's end is its own: {outcome:?} {answers:?}");
+        }
+        let again = all(&prepared, &devices).await;
+        assert_eq!(accepted(&again), 20, "new calls get a connection that works: {outcome:?} {again:?}");
     }
 }
 
@@ -218,7 +324,7 @@ async fn the_measured_limit_is_the_providers() {
             content.data.insert("k".to_owned(), "x".repeat(length));
             assert_eq!(fcm::payload_size(platform, "msg_1", &content) <= fcm::PAYLOAD_MAX_BYTES, fits);
             let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: 0 };
-            let answer = prepared.send(&Device { platform, ..android() }, &outgoing).await;
+            let answer = prepared.send(&Device { platform, ..android() }, &outgoing).await.answer;
             assert_eq!(matches!(answer, Answer::Accepted { .. }), fits, "{answer:?}");
             assert!(fits || matches!(answer, Answer::Permanent(_)));
         }

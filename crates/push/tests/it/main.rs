@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
+mod answers;
 mod apns;
+mod check;
 mod connection;
 mod fcm;
 mod shared_token;

@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use protocol::answer::Answer;
 use push::Push;
 use std::time::Duration;
-use store::{ProviderToken, ProviderTokenId, ProviderTokenWrite};
+use store::{ProviderToken, ProviderTokenId, ProviderTokenWrite, StoredProviderToken};
 
 impl World {
     /// Sends through this instance; what came of it.
@@ -41,7 +41,10 @@ impl World {
     async fn stored(&self) -> ProviderToken {
         let (team, key_id, fingerprint) = self.ids().await;
         let id = ProviderTokenId { environment: "sandbox", team: &team, key_id: &key_id, fingerprint: &fingerprint };
-        self.store.provider_token(id).await.unwrap().unwrap()
+        match self.store.provider_token(id).await.unwrap() {
+            StoredProviderToken::Token(token) => token,
+            other => panic!("{other:?}"),
+        }
     }
 }
 
@@ -108,12 +111,13 @@ async fn a_stored_token_of_another_key_is_replaced() {
     let id = ProviderTokenId { environment: "sandbox", team: &team, key_id: &key_id, fingerprint: &fingerprint };
     let issued_s = world.clock.now_ms() / 1_000;
     let foreign = ProviderToken { jwt: "eyJh.eyJp.c2ln".into(), issued_s, version: 7 };
-    assert!(matches!(world.store.write_provider_token(id, &foreign, None).await, ProviderTokenWrite::Written));
+    let absent = StoredProviderToken::Absent;
+    assert!(matches!(world.store.write_provider_token(id, &foreign, &absent).await, ProviderTokenWrite::Written));
     world.works(&world.push).await;
     assert_eq!(world.stored().await.version, 8);
     // Whoever comes late gets the winner back with the lost condition.
-    match world.store.write_provider_token(id, &foreign, Some(7)).await {
-        ProviderTokenWrite::Conflict(Some(winner)) => assert_eq!(winner, world.stored().await),
+    match world.store.write_provider_token(id, &foreign, &StoredProviderToken::Token(foreign.clone())).await {
+        ProviderTokenWrite::Conflict(StoredProviderToken::Token(winner)) => assert_eq!(winner, world.stored().await),
         other => panic!("{other:?}"),
     }
 }

@@ -35,7 +35,7 @@ pub(crate) async fn world_with(timing: Timing) -> World {
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     let clock = Clock::system();
     let sandbox = Sandbox::new(clock.clone(), base_url.clone()).unwrap();
-    sandbox.seed_project("acme");
+    sandbox.seed_project("acme").unwrap();
     let (running, stop) = watch::channel(false);
     let served = sandbox.clone();
     tokio::spawn(async move { served.serve(listener, Default::default(), stop).await });

@@ -4,12 +4,19 @@ use super::support::database;
 use crate::{
     Store,
     attr::{Item, n, s},
-    names::{EXPIRES, PK, SK, VERSION},
+    names::{EXPIRES, PAYOUT_ID, PK, SK, STATUS, VERSION},
     write::Wrote,
 };
 use aws_sdk_dynamodb::types::AttributeValue;
 use proptest::{prelude::*, test_runner::TestRunner};
-use protocol::expect::{Expect, Seen};
+use protocol::{
+    expect::{Expect, Seen},
+    ids::{KeyHash, Nonce, Operation},
+    refund::{
+        Status,
+        id::{PayoutId, RefundId},
+    },
+};
 
 const NOW_S: u64 = 1_790_000_000;
 
@@ -45,6 +52,7 @@ fn seen(stored: Stored) -> Option<Seen> {
     stored.map(|(version, expires)| Seen {
         version: version.number().and_then(|number| u32::try_from(number).ok()),
         expires_s: expires.number(),
+        ..Seen::default()
     })
 }
 
@@ -71,7 +79,10 @@ async fn read(store: &Store, key: usize) -> Option<Item> {
 
 /// One stored item, one condition, one kind of write.
 async fn compare(store: &Store, key: usize, stored: Stored, expect: Expect, put: bool) {
-    let old = stored.map(|fields| old_item(key, fields));
+    compare_item(store, key, stored.map(|fields| old_item(key, fields)), seen(stored), expect, put).await;
+}
+
+async fn compare_item(store: &Store, key: usize, old: Option<Item>, seen: Option<Seen>, expect: Expect, put: bool) {
     if let Some(old) = &old {
         assert!(matches!(store.put(old.clone(), Expect::Absent).await, Wrote::Written { .. }));
     }
@@ -80,8 +91,8 @@ async fn compare(store: &Store, key: usize, stored: Stored, expect: Expect, put:
     new.insert("added".to_owned(), s("new"));
     let wrote =
         if put { store.put(new.clone(), expect).await } else { store.update(new.clone(), &["drop"], expect).await };
-    let here = format!("{stored:?} {expect:?} {}", if put { "put" } else { "update" });
-    let holds = expect.holds(seen(stored).as_ref());
+    let here = format!("{old:?} {expect:?} {}", if put { "put" } else { "update" });
+    let holds = expect.holds(seen.as_ref());
     match wrote {
         Wrote::Written { units } => {
             assert!(holds, "written though it does not hold: {here}");
@@ -155,4 +166,40 @@ fn random_items_and_conditions_are_evaluated_as_by_dynamodb() {
             Ok(())
         })
         .expect("every case agrees");
+}
+
+/// A refund's status, current payout and version.
+type StoredRefund = Option<(Option<&'static str>, Option<PayoutId>, Field)>;
+
+#[tokio::test]
+async fn conditions_on_refunds_are_evaluated_as_by_dynamodb() {
+    let (_, store) = database().await;
+    let refund = RefundId { key: KeyHash::of(Operation::Refund, "acme", "k"), nonce: Nonce([1; 5]) };
+    let (first, second) = (PayoutId::first(refund), PayoutId { refund, number: 2 });
+    let mut stored: Vec<StoredRefund> = vec![None];
+    for status in [None, Some("pending"), Some("approved"), Some("rejected"), Some("PENDING")] {
+        for payout in [None, Some(first), Some(second)] {
+            stored.extend([1, 2].map(|version| Some((status, payout, Field::Number(version)))));
+            stored.extend([Field::Missing, Field::Text(1)].map(|version| Some((status, payout, version))));
+        }
+    }
+    let mut key = 0;
+    for stored in stored {
+        let seen = stored.map(|(status, payout, version)| Seen {
+            version: version.number().and_then(|number| u32::try_from(number).ok()),
+            status: status.and_then(Status::parse),
+            payout,
+            ..Seen::default()
+        });
+        for expect in [Expect::RefundPending, Expect::Payout { payout: first, version: 1 }] {
+            key += 1;
+            let old = stored.map(|(status, payout, version)| {
+                let mut old = old_item(key, (version, Field::Missing));
+                old.extend(status.map(|status| (STATUS.to_owned(), s(status))));
+                old.extend(payout.map(|payout| (PAYOUT_ID.to_owned(), s(payout.to_string()))));
+                old
+            });
+            compare_item(&store, key, old, seen, expect, false).await;
+        }
+    }
 }

@@ -10,7 +10,10 @@ use protocol::{
     ids::OwnerToken,
 };
 use std::time::{Duration, Instant};
-use tokio::net::TcpListener;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 
 const OPERATION_MS: u64 = 1_500;
 
@@ -134,4 +137,34 @@ async fn a_table_that_refuses_connections_is_unknown() {
     let mine = message(id("k", 1), "k", &request(1, "body"));
     let outcome = store.accept(&mine, mine.at_ms).await;
     assert!(matches!(outcome, AcceptWrite::Unknown(StoreError::Unavailable { operation: "PutItem", .. })));
+}
+
+/// DynamoDB's answers hold whole messages. One that cannot be read is an error, and an error is logged.
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_not_quoted() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("its address"));
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = [0; 16_384];
+                while connection.read(&mut request).await.is_ok_and(|bytes| bytes > 0) {
+                    let body = r#"{"Item":{"tk":{"S":"a-device-token"}}, cut off"#;
+                    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length:";
+                    let answer = format!("{head} {}\r\n\r\n{body}", body.len());
+                    if connection.write_all(answer.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let store = store_at(&url, OPERATION_MS).await;
+    let mine = message(id("k", 1), "k", &request(1, "body"));
+    let read = store.delivery(mine.id, 0).await.expect_err("it cannot be read");
+    let AcceptWrite::Unknown(written) = store.accept(&mine, mine.at_ms).await else { panic!("not unknown") };
+    for error in [read, written] {
+        let said = format!("{error} {error:?}");
+        assert!(said.contains("did not answer") && !said.contains("a-device-token"), "{said}");
+    }
 }

@@ -2,10 +2,18 @@
 
 mod api_keys;
 mod conditions;
+mod dead_tokens;
 mod expressions;
+mod holds;
 mod lost_answers;
 mod projects;
+mod provider_token;
+mod refund_list;
+mod refund_support;
+mod refund_units;
+mod refunds;
 mod round_trip;
+mod scan;
 mod stream;
-mod support;
+pub(crate) mod support;
 mod units;

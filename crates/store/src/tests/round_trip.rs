@@ -1,7 +1,10 @@
 //! What is written is what is read, for any message and any delivery item.
 
 use super::support::{FCM_NAME, database, delivery, id};
-use crate::{AcceptWrite, DeliveryWrite, Store, delivery as delivery_item, message as message_item, names};
+use crate::{
+    AcceptWrite, DeliveryWrite, RefundCreate, RefundWrite, Store, delivery as delivery_item, message as message_item,
+    names, refund::item as refund_item,
+};
 use proptest::{collection, option, prelude::*, test_runner::TestRunner};
 use protocol::{
     answer::Reason,
@@ -12,6 +15,15 @@ use protocol::{
     ids::{KeyHash, MessageId, Nonce, Operation, OwnerToken},
     letter::LETTERS,
     message::Message,
+    refund::{
+        Refund,
+        decide::{Decision, Verdict},
+        id::RefundId,
+        payout::{Payout, STATES},
+        request::{REASONS, RefundRequest},
+        trail::{By, Line, Trail, What},
+        webhook::Order,
+    },
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -108,7 +120,84 @@ fn any_delivery() -> impl Strategy<Value = Delivery> {
     )
 }
 
+fn payout() -> impl Strategy<Value = Payout> {
+    let reason = (text(), text()).prop_map(|(code, detail)| Reason { code, detail });
+    let order = (any::<u64>(), any::<u8>()).prop_map(|(created_s, rank)| Order { created_s, rank });
+    let times = (any::<u64>(), option::of(any::<u64>()), option::of(any::<u64>()));
+    let state = prop::sample::select(STATES.to_vec());
+    (any::<u16>(), any::<u64>(), state, times, option::of(text()), option::of(reason), option::of(order)).prop_map(
+        |(number, amount, state, (due_ms, first_call_ms, failed_ms), reference, reason, applied)| Payout {
+            // Numbers begin at 1.
+            number: number.max(1),
+            amount,
+            state,
+            due_ms,
+            first_call_ms,
+            failed_ms,
+            reference,
+            reason,
+            applied,
+        },
+    )
+}
+
+fn trail() -> impl Strategy<Value = Trail> {
+    let by = prop_oneof![text().prop_map(By::Actor), Just(By::Payout), text().prop_map(By::Event)];
+    let what = prop::sample::select(What::ALL.to_vec());
+    collection::vec((any::<u64>(), what, by).prop_map(|(at_ms, what, by)| Line { at_ms, what, by }), 0..6)
+        .prop_map(Trail)
+}
+
+fn refund() -> impl Strategy<Value = Refund> {
+    let request = (text(), text(), any::<u64>(), text(), prop::sample::select(REASONS.to_vec()), option::of(text()))
+        .prop_map(|(order, payment, amount, currency, reason, note)| RefundRequest {
+            order,
+            payment,
+            amount,
+            currency,
+            reason,
+            note,
+        });
+    let decided = (text(), any::<u64>(), any::<[u8; 5]>(), option::of(payout()));
+    let names = (text(), text(), text(), any::<[u8; 5]>());
+    let hash = (any::<u8>(), any::<[u8; 32]>()).prop_map(|(version, hash)| Fingerprint { version, hash });
+    let rest = (collection::vec(text(), 0..3), trail(), any::<u32>(), any::<u64>());
+    (names, hash, request, option::of(decided), rest).prop_map(
+        |((project, key, created_by, nonce), fingerprint, request, decided, (events, trail, version, at_ms))| {
+            let (decision, payout) = match decided {
+                None => (None, None),
+                Some((by, at_ms, nonce, payout)) => {
+                    let verdict = if payout.is_some() { Verdict::Approve } else { Verdict::Reject };
+                    (Some(Decision { verdict, by, at_ms, nonce: Nonce(nonce) }), payout)
+                }
+            };
+            let hash = KeyHash::of(Operation::Refund, &project, &key);
+            let id = RefundId { key: hash, nonce: Nonce(nonce) };
+            Refund {
+                id,
+                fingerprint,
+                project,
+                key,
+                at_ms,
+                created_by,
+                request,
+                decision,
+                payout,
+                events,
+                trail,
+                version,
+            }
+        },
+    )
+}
+
 proptest! {
+    #[test]
+    fn a_refund_reads_back(refund in refund()) {
+        let item = refund_item::encode(&refund);
+        prop_assert_eq!(refund_item::decode(&item).unwrap(), refund);
+    }
+
     #[test]
     fn a_message_reads_back(message in message()) {
         let item = message_item::encode(&message).unwrap();
@@ -157,6 +246,22 @@ fn a_message_reads_back_from_the_table() {
         let stored = store.message(message.id.key).await.unwrap().unwrap();
         assert_eq!(stored.deliveries.len(), usize::from(message.chunks()));
         assert_eq!(stored.message, message);
+    });
+}
+
+#[test]
+fn a_refund_replaces_the_one_before_it_whole() {
+    let number = AtomicUsize::new(0);
+    with_a_database(60, &(refund(), refund()), async |store, (mut first, second)| {
+        let key = format!("{}", number.fetch_add(1, Ordering::Relaxed));
+        first.id.key = KeyHash::of(Operation::Refund, "acme", &key);
+        let second = Refund { id: first.id, ..second };
+        let created = store.create_refund(&first).await;
+        assert!(matches!(created, RefundCreate::Created { .. }), "{created:?}");
+        assert_eq!(store.refund(first.id).await.unwrap().as_ref(), Some(&first));
+        let wrote = store.write_refund(&second, Expect::Version(first.version)).await;
+        assert!(matches!(wrote, RefundWrite::Written { .. }), "{wrote:?}");
+        assert_eq!(store.refund(first.id).await.unwrap(), Some(second), "nothing of the first is left");
     });
 }
 

@@ -1,10 +1,21 @@
 //! Stream records as the relay reads them.
 
+use super::refund_support::{decision, pending};
 use super::support::{delivery, id, message, request};
-use crate::{StreamRecord, attr::Item, delivery as delivery_item, message as message_item, read_stream_record};
+use crate::{
+    DuePayout, StreamRecord, attr::Item, delivery as delivery_item, message as message_item, read_stream_record,
+    refund::item as refund_item,
+};
 use aws_sdk_dynamodb::types::AttributeValue;
 use proptest::prelude::*;
-use protocol::message::Message;
+use protocol::{
+    message::Message,
+    refund::{
+        Refund,
+        decide::{Verdict, decided},
+        id::PayoutId,
+    },
+};
 use serde_json::{Value, json};
 
 /// An item in DynamoDB's JSON, as Lambda hands it over.
@@ -64,6 +75,50 @@ fn a_fresh_message_is_read_whole() {
     assert_eq!(*read, fresh(1));
 }
 
+fn refund_image(refund: &Refund) -> Value {
+    image(&refund_item::encode(refund))
+}
+
+fn due(record: &Value) -> Option<DuePayout> {
+    match read_stream_record(record) {
+        StreamRecord::Payout(due) => Some(due),
+        StreamRecord::Other => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_payout_is_due_when_it_has_another_id_than_before() {
+    let waiting = pending("k", 1);
+    let approved = decided(&waiting, &decision(Verdict::Approve, 1));
+    let expected = DuePayout {
+        payout: PayoutId::first(waiting.id),
+        project: "acme".into(),
+        due_ms: approved.payout.as_ref().unwrap().due_ms,
+    };
+    let modify = |new: &Refund, old: &Refund| record("MODIFY", Some(refund_image(new)), Some(refund_image(old)));
+    assert_eq!(due(&modify(&approved, &waiting)), Some(expected.clone()));
+    // Without an old image, or with one that cannot be read, it is due all the same: a copy too many does no harm.
+    assert_eq!(due(&record("INSERT", Some(refund_image(&approved)), None)), Some(expected.clone()));
+    let mut damaged = refund_image(&waiting);
+    damaged["st"] = json!({ "S": "?" });
+    assert_eq!(due(&record("MODIFY", Some(refund_image(&approved)), Some(damaged))), Some(expected));
+    // What is nothing new: the creation, a rejection, a stamp, a result.
+    assert_eq!(due(&record("INSERT", Some(refund_image(&waiting)), None)), None);
+    let rejected = decided(&waiting, &decision(Verdict::Reject, 1));
+    assert_eq!(due(&modify(&rejected, &waiting)), None);
+    let mut stamped = approved.clone();
+    stamped.payout.as_mut().unwrap().first_call_ms = Some(1);
+    assert_eq!(due(&modify(&stamped, &approved)), None);
+    // A successor is new.
+    let mut retried = approved.clone();
+    retried.payout.as_mut().unwrap().number = 2;
+    assert_eq!(due(&modify(&retried, &approved)).map(|due| due.payout.number), Some(2));
+    let mut broken = refund_image(&approved);
+    broken["pst"] = json!({ "S": "?" });
+    assert!(unreadable(&record("MODIFY", Some(broken), None)).contains("pst"));
+}
+
 #[test]
 fn a_reused_key_is_a_fresh_message() {
     let change = record("MODIFY", Some(message_image(&fresh(2))), Some(message_image(&fresh(1))));
@@ -85,14 +140,17 @@ fn a_removed_message_is_nothing_new() {
 }
 
 #[test]
-fn rows_that_are_no_messages_are_passed() {
+fn rows_that_are_neither_messages_nor_refunds_are_passed() {
     let (item, _) = delivery_item::encode(id("k", 1), 0, &delivery(3));
     assert!(is_other(&record("INSERT", Some(image(&item)), None)));
-    for sort_key in ["R", "A", "P", "J", "D#abc#0000", "", "m", "MM"] {
+    for sort_key in ["A", "P", "J", "D#abc#0000", "", "m", "MM", "r", "RR"] {
         let row = json!({ "pk": { "S": "R#x" }, "sk": { "S": sort_key }, "st": { "S": "pending" } });
         assert!(is_other(&record("INSERT", Some(row.clone()), None)), "{sort_key}");
         assert!(is_other(&record("MODIFY", Some(row.clone()), Some(row))), "{sort_key}");
     }
+    // The same as a refund is one that cannot be read, not one to pass.
+    let refund = json!({ "pk": { "S": "R#x" }, "sk": { "S": "R" }, "st": { "S": "pending" } });
+    assert!(unreadable(&record("INSERT", Some(refund), None)).contains("id"));
 }
 
 /// What cannot be read is said to be so, with the attribute's name: never skipped, and never a panic.

@@ -19,12 +19,12 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-pub(super) const TABLE: &str = "sendonce";
+pub(crate) const TABLE: &str = "sendonce";
 /// FCM's form of a message name.
-pub(super) const FCM_NAME: &str = "projects/some-project-id/messages/0:1500415314455276%31bd1c9631bd1c96";
+pub(crate) const FCM_NAME: &str = "projects/some-project-id/messages/0:1500415314455276%31bd1c9631bd1c96";
 
 /// A fresh database with the service's table; its URL and a store over it.
-pub(super) async fn database() -> (String, Store) {
+pub(crate) async fn database() -> (String, Store) {
     let database = Database::memory().expect("a database in memory");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("its address"));
@@ -35,13 +35,13 @@ pub(super) async fn database() -> (String, Store) {
 }
 
 /// A store over `url` whose every operation ends within this time.
-pub(super) async fn store_at(url: &str, operation_ms: u64) -> Store {
+pub(crate) async fn store_at(url: &str, operation_ms: u64) -> Store {
     Store::new(Client::new(&aws_config_at(AwsTimeouts::within(operation_ms), url).await), TABLE)
 }
 
 /// What the proxy does with an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// Closes the connection instead.
     Close,
     /// Keeps the connection open and says nothing.
@@ -50,7 +50,7 @@ pub(super) enum Answer {
 
 /// A proxy before a database. The requests always arrive; some answers do not.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Proxy {
+pub(crate) struct Proxy {
     state: Arc<Mutex<ProxyState>>,
 }
 
@@ -62,7 +62,7 @@ struct ProxyState {
 
 impl Proxy {
     /// Starts it; its URL.
-    pub(super) async fn start(upstream: &str) -> (Self, String) {
+    pub(crate) async fn start(upstream: &str) -> (Self, String) {
         let proxy = Self::default();
         let upstream = upstream.trim_start_matches("http://").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -77,12 +77,12 @@ impl Proxy {
     }
 
     /// The next answers are lost in these ways.
-    pub(super) fn lose(&self, answers: &[Answer]) {
+    pub(crate) fn lose(&self, answers: &[Answer]) {
         self.state.lock().expect("not poisoned").lose = answers.to_vec();
     }
 
     /// Every request so far: its operation and its body.
-    pub(super) fn seen(&self) -> Vec<(String, Value)> {
+    pub(crate) fn seen(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut self.state.lock().expect("not poisoned").seen)
     }
 }
@@ -133,11 +133,11 @@ fn operation(head: &[u8]) -> String {
     target.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
-pub(super) fn id(key: &str, nonce: u8) -> MessageId {
+pub(crate) fn id(key: &str, nonce: u8) -> MessageId {
     MessageId { key: KeyHash::of(Operation::Message, "acme", key), nonce: Nonce([nonce; 5]) }
 }
 
-pub(super) fn request(devices: usize, body: &str) -> SendRequest {
+pub(crate) fn request(devices: usize, body: &str) -> SendRequest {
     let device = |index| Device { platform: Platform::Android, token: Token(format!("{index:0>163}")) };
     SendRequest {
         to: (0..devices).map(device).collect(),
@@ -153,7 +153,7 @@ pub(super) fn request(devices: usize, body: &str) -> SendRequest {
     }
 }
 
-pub(super) fn message(id: MessageId, key: &str, request: &SendRequest) -> Message {
+pub(crate) fn message(id: MessageId, key: &str, request: &SendRequest) -> Message {
     Message {
         id,
         fingerprint: Fingerprint::of_send("acme", key, request),
@@ -169,7 +169,7 @@ pub(super) fn message(id: MessageId, key: &str, request: &SendRequest) -> Messag
     }
 }
 
-pub(super) fn delivery(devices: usize) -> Delivery {
+pub(crate) fn delivery(devices: usize) -> Delivery {
     Delivery {
         state: State::InFlight,
         attempt: 1,

@@ -48,6 +48,35 @@ pub(crate) fn sends() -> Value {
     })
 }
 
+/// Refunds that are created, by name.
+pub(crate) fn refunds() -> Value {
+    json!({
+        "returned": {
+            "summary": "A part of a payment, given back.",
+            "value": {
+                "idempotency_key": "order-1042-refund",
+                "order_id": "order-1042",
+                "payment_id": "pi_3MtwBwLkdIwHu7ix28a3tqPa",
+                "amount": 4200,
+                "currency": "usd",
+                "reason": "requested_by_customer",
+            },
+        },
+        "noted": {
+            "summary": "With a note for whoever decides.",
+            "value": {
+                "idempotency_key": "order-1043-refund",
+                "order_id": "order-1043",
+                "payment_id": "pi_3MtwBwLkdIwHu7ix28a3tqPb",
+                "amount": 990,
+                "currency": "eur",
+                "reason": "duplicate",
+                "note": "Charged twice on Sunday; see the ticket.",
+            },
+        },
+    })
+}
+
 /// What an error looks like.
 pub(crate) fn problem(code: Code) -> Value {
     let row = code.row();
@@ -58,8 +87,12 @@ pub(crate) fn problem(code: Code) -> Value {
         "detail": row.means,
         "code": row.word,
     });
-    // Every 400 about the body says where.
-    if row.status.as_u16() == 400 {
+    if code == Code::RefundNotPending {
+        problem["decided_by"] = json!("grace@acme.example");
+        problem["decided_at"] = json!("2026-11-29T19:00:00.123Z");
+    }
+    // Every 400 about the body says where; a signature is a header's.
+    if row.status.as_u16() == 400 && code != Code::SignatureInvalid {
         problem["errors"] = json!([{"pointer": "/idempotency_key", "detail": row.means}]);
     }
     problem

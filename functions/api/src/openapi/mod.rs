@@ -4,13 +4,16 @@
 //! table, and the examples are sent through the running system by a test.
 
 mod examples;
+mod refunds;
 mod schemas;
 
-use crate::{
+use crate::rules::RULES;
+use sendonce_http::{
+    CODES, Code,
     contract::{ROUTES, Row},
-    rules::RULES,
+    list::{LIMIT_DEFAULT, LIMIT_MAX},
+    refund_rules,
 };
-use sendonce_http::{CODES, Code};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -38,7 +41,7 @@ pub fn document() -> Value {
                 "An API key. It decides the project, the scopes and the actor's name."}},
             "schemas": schemas::all(),
         },
-        "x-rules": RULES.iter().map(|rule| json!({"pointer": rule.pointer, "rule": rule.text(), "source": rule.source}))
+        "x-rules": RULES.iter().chain(refund_rules::RULES).map(|rule| json!({"pointer": rule.pointer, "rule": rule.text(), "source": rule.source}))
             .collect::<Vec<Value>>(),
         "x-codes": CODES.iter().map(|row| json!({"code": row.word, "status": row.status.as_u16(), "means": row.means,
             "advice": row.advice})).collect::<Vec<Value>>(),
@@ -80,9 +83,25 @@ fn operation(row: &Row) -> Value {
                 "name": "id", "in": "path", "required": true, "schema": schemas::reference("MessageId"),
             }]);
         }
-        _ => {}
+        "listInvalidTokens" => operation["parameters"] = list_parameters(),
+        _ => refunds::describe(row.id, &mut operation),
     }
     operation
+}
+
+/// What every list takes.
+fn list_parameters() -> Value {
+    json!([
+        {
+            "name": "limit", "in": "query", "required": false,
+            "schema": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
+            "description": "Rows of the page at most.",
+        },
+        {
+            "name": "cursor", "in": "query", "required": false, "schema": {"type": "string"},
+            "description": "`next_cursor` of the page before, as it was given. Without it: the first page.",
+        },
+    ])
 }
 
 fn responses(row: &Row) -> Value {
@@ -92,11 +111,16 @@ fn responses(row: &Row) -> Value {
             "description": answer.when,
             "content": {"application/json": {"schema": schemas::reference(answer.schema)}},
         });
-        if answer.status == 202 {
-            response["headers"] = json!({
-                "Location": {"schema": {"type": "string"}, "description": "Where the message is shown."},
-                "Idempotent-Replayed": {"schema": {"const": "true"}, "description": "Only on a repeat."},
-            });
+        let (location, replayed) = (
+            json!({"schema": {"type": "string"}, "description": "Where it is shown."}),
+            json!({"schema": {"const": "true"}, "description": "Only on a repeat."}),
+        );
+        match (answer.schema, answer.status) {
+            ("Accepted", _) | ("RefundCreated", 200) => {
+                response["headers"] = json!({"Location": location, "Idempotent-Replayed": replayed});
+            }
+            ("RefundCreated", _) => response["headers"] = json!({"Location": location}),
+            _ => {}
         }
         responses.insert(answer.status.to_string(), response);
     }
@@ -112,6 +136,8 @@ fn responses(row: &Row) -> Value {
             codes.iter().map(|code| (code.word().to_owned(), json!({"value": examples::problem(*code)}))).collect();
         let headers = match status {
             401 => json!({"WWW-Authenticate": {"schema": {"const": "Bearer"}}}),
+            409 if codes.contains(&Code::PayoutBusy) => json!({"Retry-After": {"schema": {"type": "string"},
+                "description": "Seconds; only with payout_busy."}}),
             503 => json!({"Retry-After": {"schema": {"type": "string"}, "description": "Seconds."}}),
             _ => json!({}),
         };

@@ -1,11 +1,11 @@
 //! The schemas of bodies. Limits are the rules' constants.
 
 use crate::{
-    key::KEY_LEN_MAX,
     rules::{self, Rule, TTL_DEFAULT},
     validate::{DEVICE_MEMBERS, MEMBERS, NOTIFICATION_MEMBERS},
 };
 use protocol::status::{DEVICE_WORDS, MESSAGE_WORDS};
+use sendonce_http::{key::KEY_LEN_MAX, list::LIMIT_MAX};
 use serde_json::{Map, Value, json};
 
 /// A reference to a schema.
@@ -14,19 +14,19 @@ pub(crate) fn reference(name: &str) -> Value {
 }
 
 /// An object that takes exactly these members.
-fn object(members: &[&str], required: &[&str], properties: Value) -> Value {
+pub(super) fn object(members: &[&str], required: &[&str], properties: Value) -> Value {
     debug_assert!(properties.as_object().is_some_and(|p| p.len() == members.len()), "a member without a schema");
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-fn nullable(mut schema: Value, description: &str) -> Value {
+pub(super) fn nullable(mut schema: Value, description: &str) -> Value {
     let kind = schema["type"].clone();
     schema["type"] = json!([kind, "null"]);
     schema["description"] = json!(description);
     schema
 }
 
-fn words(words: &[&str]) -> Value {
+pub(super) fn words(words: &[&str]) -> Value {
     json!({"type": "string", "enum": words})
 }
 
@@ -52,6 +52,10 @@ pub(crate) fn all() -> Value {
     );
     add("Message", message());
     add("Delivery", delivery());
+    for (name, schema) in super::refunds::schemas() {
+        add(name, schema);
+    }
+    add("InvalidTokens", invalid_tokens());
     add("Problem", problem());
     add("Health", object(&["status"], &["status"], json!({"status": {"const": "ok"}})));
     add("Document", json!({"type": "object", "required": ["openapi", "info", "paths"]}));
@@ -68,7 +72,7 @@ fn device() -> Value {
 }
 
 /// The upper limit of a rule.
-fn most(rule: &Rule) -> usize {
+pub(super) fn most(rule: &Rule) -> usize {
     rule.limit.map_or(usize::MAX, |(_, max)| max)
 }
 
@@ -152,9 +156,24 @@ fn message() -> Value {
             "created_at": reference("Timestamp"),
             "deliver_by": reference("Timestamp"),
             "expires_at": reference("Timestamp"),
-            "held": {"type": ["string", "null"], "description": "Why its project is held."},
+            "held": {"oneOf": [held(), {"type": "null"}], "description":
+                "The hold on the provider of a device that is still to be reached; of two, the older one."},
             "counts": object(&device_words, &device_words, Value::Object(counts)),
             "deliveries": {"type": "array", "items": reference("Delivery")},
+        }),
+    )
+}
+
+fn held() -> Value {
+    let members = ["provider", "reason", "detail", "since"];
+    object(
+        &members,
+        &members,
+        json!({
+            "provider": words(&["apns", "fcm"]),
+            "reason": {"type": "string", "description": "The provider's code, or ours for a secret that cannot be used."},
+            "detail": {"type": "string"},
+            "since": reference("Timestamp"),
         }),
     )
 }
@@ -185,6 +204,30 @@ fn delivery() -> Value {
     )
 }
 
+fn invalid_tokens() -> Value {
+    let members = ["platform", "token", "reason", "since"];
+    let row = object(
+        &members,
+        &members,
+        json!({
+            "platform": words(&["ios", "android", "web"]),
+            "token": {"type": "string", "description": "Whole, as it was sent; an ios token in lower case."},
+            "reason": {"type": "string", "description": "The provider's code, for example Unregistered or UNREGISTERED."},
+            "since": {"oneOf": [reference("Timestamp")], "description":
+                "Since when the token is known to be dead. An app that registered it later has a good one: keep that."},
+        }),
+    );
+    object(
+        &["invalid_tokens", "next_cursor"],
+        &["invalid_tokens", "next_cursor"],
+        json!({
+            "invalid_tokens": {"type": "array", "maxItems": LIMIT_MAX, "items": row, "description":
+                "The latest listed first. A token leaves the list when a provider takes a push for it, and after 90 days."},
+            "next_cursor": {"type": ["string", "null"], "description": "For the next page; null on the last one."},
+        }),
+    )
+}
+
 fn problem() -> Value {
     let codes: Vec<&str> = sendonce_http::CODES.iter().map(|row| row.word).collect();
     let fault = object(
@@ -194,7 +237,7 @@ fn problem() -> Value {
             "pointer": {"type": "string", "description": "RFC 6901."}, "detail": {"type": "string"},
         }),
     );
-    let members = ["type", "title", "status", "detail", "code", "errors"];
+    let members = ["type", "title", "status", "detail", "code", "errors", "decided_by", "decided_at"];
     object(
         &members,
         &["type", "title", "status", "detail", "code"],
@@ -205,6 +248,8 @@ fn problem() -> Value {
             "detail": {"type": "string"},
             "code": words(&codes),
             "errors": {"type": "array", "minItems": 1, "items": fault},
+            "decided_by": {"type": "string", "description": "With refund_not_pending: who decided."},
+            "decided_at": {"oneOf": [reference("Timestamp")], "description": "With refund_not_pending: when."},
         }),
     )
 }

@@ -7,6 +7,9 @@ use sendonce_http::strict::read;
 const TO: &str = r#""to":[{"platform":"web","token":"t"}]"#;
 
 /// The project's, the default first.
+/// Places that an answer names at most, as docs/HTTP.md promises.
+const FAULTS_MAX: usize = 1_024;
+
 fn apps() -> [String; 2] {
     ["com.example.shop".to_owned(), "com.example.shop-beta".to_owned()]
 }

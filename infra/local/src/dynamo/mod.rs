@@ -54,6 +54,9 @@ impl From<DynoxideError> for DynamoError {
     }
 }
 
+/// The database's file in its folder.
+pub(crate) const FILE: &str = "dynamodb.sqlite";
+
 /// How long the second connection waits while dynoxide writes. Dynoxide waits as long for it.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -216,7 +219,7 @@ fn open(data_dir: Option<PathBuf>) -> Result<(Database, Connection, Option<Folde
             (folder.path().to_owned(), Some(folder))
         }
     };
-    let path = dir.join("dynamodb.sqlite");
+    let path = dir.join(FILE);
     let text = path.to_str().ok_or_else(|| io::Error::other("the data folder's path is not UTF-8"))?;
     let database = Database::new(text)?;
     // Dynoxide names these after bulk loading; they only set SQLite's caution. It always keeps a write-ahead log.

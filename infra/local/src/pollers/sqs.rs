@@ -53,7 +53,7 @@ impl SqsSource {
 /// Most batches at once, however many cores there are.
 const BATCHES_MAX: usize = 10;
 /// Most messages in one batch; also the most that one call to SQS takes.
-const BATCH: i32 = 10;
+pub const BATCH: i32 = 10;
 /// How long a receive waits for a first message, in s: SQS's maximum.
 const LONG_POLL_S: i32 = 20;
 /// Real time for one receive, long poll included, in s. The client's own limits are meant for quick calls.

@@ -9,6 +9,7 @@ mod batch;
 pub mod checkpoint;
 #[cfg(test)]
 mod fake;
+pub mod filter;
 pub mod record;
 mod shard;
 
@@ -19,6 +20,7 @@ use checkpoint::Checkpoints;
 use futures_util::future::BoxFuture;
 use platform::Clock;
 use serde_json::Value;
+pub use shard::BATCH;
 use shard::{End, ShardReader};
 use std::{
     collections::{HashMap, HashSet},

@@ -21,7 +21,7 @@ use platform::Clock;
 use std::{future, sync::Arc, time::Duration};
 
 /// Most records in one batch and in one call.
-const BATCH: usize = 1_000;
+pub const BATCH: usize = 1_000;
 /// The pause after a call that found nothing, in real time. Lambda polls four times a second.
 const IDLE: Duration = Duration::from_millis(100);
 /// Records passed between two calls of the trim callback.

@@ -4,22 +4,23 @@ mod check;
 mod provider_token;
 mod refusal;
 
-pub(crate) use provider_token::{ProviderTokens, Team, team};
+pub(crate) use provider_token::{ProviderTokens, Team, key_id, team_id, usual_apps};
 
 use crate::{
     Sandbox,
     http2::Stream,
     ledger::{Entry, shown},
     line::{Fault, Line},
+    respond::with_date,
     script::Outcome,
 };
 use axum::{
     Extension,
-    extract::{Path, State},
+    extract::State,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header::RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header::RETRY_AFTER};
 use platform::Random;
 use refusal::Refusal;
 use serde_json::{Value, json};
@@ -28,10 +29,16 @@ use serde_json::{Value, json};
 struct Arrived<'a> {
     stream: &'a Stream,
     method: &'a Method,
-    /// What follows `/3/`.
     path: &'a str,
     headers: &'a HeaderMap,
     body: &'a [u8],
+}
+
+impl<'a> Arrived<'a> {
+    /// What stands in the device token's place; `None` on a path that APNs does not have.
+    fn device(&self) -> Option<&'a str> {
+        self.path.strip_prefix("/3/device/")
+    }
 }
 
 /// What becomes of a request after it was written down.
@@ -44,13 +51,14 @@ pub(crate) async fn handle(
     State(sandbox): State<Sandbox>,
     line: Option<Extension<Line>>,
     method: Method,
-    Path(path): Path<String>,
+    uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     match line {
         Some(Extension(Line::Http2(stream))) => {
-            let arrived = Arrived { stream: &stream, method: &method, path: &path, headers: &headers, body: &body };
+            let arrived =
+                Arrived { stream: &stream, method: &method, path: uri.path(), headers: &headers, body: &body };
             match decide(&sandbox, &arrived) {
                 Then::Answer(response) => response,
                 Then::Fail(fault) => Line::Http2(stream).fail(fault).await,
@@ -72,18 +80,20 @@ fn decide(sandbox: &Sandbox, arrived: &Arrived<'_>) -> Then {
     let mut entry = Entry {
         seq: 0,
         provider: "apns",
-        token: arrived.path.strip_prefix("device/").filter(|token| !token.is_empty()).map(str::to_owned),
+        token: arrived.device().filter(|token| !token.is_empty()).map(str::to_owned),
         id,
         collapse_id: header("apns-collapse-id"),
         headers: shown(arrived.headers),
         payload,
+        idempotency_key: None,
+        amount: None,
         accepted: false,
         answered: true,
         status: None,
         at: now_ms,
     };
     let mut state = sandbox.state();
-    let then = match check::request(&mut state, &sandbox.shared, arrived, &entry.payload, now_ms) {
+    let then = match check::request(&mut state, arrived, &entry.payload, now_ms) {
         Ok(token) => {
             let outcome = state.scripts.next_of_apns(token);
             entry.accepted = outcome.accepts();
@@ -91,6 +101,9 @@ fn decide(sandbox: &Sandbox, arrived: &Arrived<'_>) -> Then {
                 (Some(fault), _) => Then::Fail(fault),
                 (None, Outcome::Answer { status, reason, retry_after, timestamp }) => {
                     Then::Answer(scripted(status, reason, retry_after, timestamp))
+                }
+                (None, Outcome::AnswerAbout { status, reason, field: _, retry_after_date }) => {
+                    Then::Answer(with_date(scripted(status, reason, None, None), now_ms, retry_after_date))
                 }
                 (None, _) => Then::Answer(StatusCode::OK.into_response()),
             }

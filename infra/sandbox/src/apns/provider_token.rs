@@ -9,39 +9,55 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, header::AUTHORIZATION};
 use serde::Deserialize;
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 /// How old a token may be, in seconds.
 const AGE_MAX: u64 = 3_600;
-/// How far its `iat` may be ahead of our clock, in seconds.
+/// How far its `iat` may be ahead of our clock, in seconds. A guess: Apple only says that clocks must agree.
 const SKEW: u64 = 60;
 /// How soon after a new token the next one may come, in ms.
 const UPDATE_MIN_MS: u64 = 1_200_000;
 /// Tokens of one key that are remembered.
 const REMEMBERED: usize = 16;
-/// Characters of a team id.
-const TEAM_ID: usize = 10;
+/// Characters of a team's or a key's id.
+const ID: usize = 10;
 
-/// A team with its one key.
-#[derive(Clone, Debug)]
+/// A team: its keys by id, oldest first, and its bundle ids.
+#[derive(Clone)]
 pub(crate) struct Team {
-    pub(crate) key_id: String,
-    /// Its bundle ids.
+    pub(crate) keys: Vec<(String, Arc<ProviderKey>)>,
     pub(crate) apps: Vec<String>,
 }
 
-/// The team of a project: its id and what it has.
-pub(crate) fn team(project: &str) -> (String, Team) {
-    let hash = data_encoding::BASE32.encode(digest(&SHA256, project.as_bytes()).as_ref());
-    let word: String = project.chars().filter(char::is_ascii_alphanumeric).collect();
-    let apps = vec![format!("com.example.{word}"), format!("com.example.{word}.beta")];
-    (hash[..TEAM_ID].to_owned(), Team { key_id: hash[TEAM_ID..2 * TEAM_ID].to_owned(), apps })
+/// Letters and digits that are a project's own, ten for each number.
+fn id(project: &str, number: usize) -> String {
+    let hash = data_encoding::BASE32.encode(digest(&SHA256, format!("{project}/{number}").as_bytes()).as_ref());
+    hash[..ID].to_owned()
 }
 
-/// The tokens of each team's key.
+/// The id of a project's team.
+pub(crate) fn team_id(project: &str) -> String {
+    id(project, 0)
+}
+
+/// The id of its key with this index.
+pub(crate) fn key_id(project: &str, index: usize) -> String {
+    id(project, index + 1)
+}
+
+/// The apps of a team that nobody gave others.
+pub(crate) fn usual_apps(project: &str) -> Vec<String> {
+    let word: String = project.chars().filter(char::is_ascii_alphanumeric).collect();
+    vec![format!("com.example.{word}"), format!("com.example.{word}.beta")]
+}
+
+/// The tokens of each key. Apple does not say what exactly it counts; by key, so that a new key can be used at once.
 #[derive(Default)]
 pub(crate) struct ProviderTokens {
-    by_team: HashMap<String, Updates>,
+    by_key: HashMap<String, Updates>,
     seen: u64,
 }
 
@@ -58,8 +74,8 @@ impl ProviderTokens {
     }
 
     /// False if this one is new and comes too soon after the last new one.
-    fn take(&mut self, team: &str, token: &str, now_ms: u64) -> bool {
-        let updates = self.by_team.entry(team.to_owned()).or_default();
+    fn take(&mut self, key_id: &str, token: &str, now_ms: u64) -> bool {
+        let updates = self.by_key.entry(key_id.to_owned()).or_default();
         if updates.known.iter().any(|known| known == token) {
             return true;
         }
@@ -91,7 +107,6 @@ struct Claims {
 /// Checks the token; gives the team's bundle ids.
 pub(super) fn check(
     state: &mut State,
-    key: &ProviderKey,
     connection: &Connection,
     headers: &HeaderMap,
     now_ms: u64,
@@ -107,8 +122,9 @@ pub(super) fn check(
     let header: Header = part(header).ok_or_else(invalid)?;
     let claims: Claims = part(claims).ok_or_else(invalid)?;
     let team = state.teams.get(&claims.iss).cloned().ok_or_else(invalid)?;
+    let (_, key) = team.keys.iter().find(|(id, _)| *id == header.kid).ok_or_else(invalid)?;
     let signature = URL_SAFE_NO_PAD.decode(signature).unwrap_or_default();
-    if header.alg != "ES256" || header.kid != team.key_id || !key.signed(signed.as_bytes(), &signature) {
+    if header.alg != "ES256" || !key.signed(signed.as_bytes(), &signature) {
         return Err(invalid());
     }
     let now_s = now_ms / 1_000;
@@ -125,7 +141,7 @@ pub(super) fn check(
     if holders_key != header.kid {
         return Err(Refusal::new(403, "UnrelatedKeyIdInToken"));
     }
-    if !state.provider_tokens.take(&claims.iss, token, now_ms) {
+    if !state.provider_tokens.take(&header.kid, token, now_ms) {
         return Err(Refusal::new(429, "TooManyProviderTokenUpdates"));
     }
     connection.prove();
@@ -150,10 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn every_project_has_a_team_of_its_own() {
-        let (id, acme) = team("acme");
-        assert_eq!((id.len(), acme.key_id.len()), (10, 10));
-        assert_eq!(acme.apps[0], "com.example.acme");
-        assert_ne!(team("globex").0, id);
+    fn every_project_has_a_team_and_keys_of_its_own() {
+        let ids = [team_id("acme"), key_id("acme", 0), key_id("acme", 1), team_id("globex"), key_id("globex", 0)];
+        assert!(ids.iter().all(|id| id.len() == ID), "{ids:?}");
+        let different: std::collections::HashSet<_> = ids.iter().collect();
+        assert_eq!(different.len(), ids.len(), "{ids:?}");
+        assert_eq!(usual_apps("acme")[0], "com.example.acme");
     }
 }

@@ -1,26 +1,30 @@
-//! What FCM refuses by itself, in FCM's order: access token, JSON, project, fields, size.
+//! What FCM refuses by itself, in FCM's order: access token, JSON, project, members (`schema`), values, size.
 //!
 //! Sources: FCM v1 reference, `projects.messages` and `ErrorCode`.
 
-use super::refusal::Refusal;
+use super::{refusal::Refusal, schema};
 use crate::state::State;
 use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Map, Value};
 
-/// A message to one device, keys and values together.
+/// A message to one device, keys and values together; one to a topic may be half as long.
 const PAYLOAD_MAX_BYTES: usize = 4_096;
+const TOPIC_PAYLOAD_MAX_BYTES: usize = 2_048;
 /// 28 days, in seconds.
 const TTL_MAX: f64 = 2_419_200.0;
-/// The members of `Message`.
-const MESSAGE_MEMBERS: [&str; 11] =
-    ["name", "data", "notification", "android", "webpush", "apns", "fcm_options", "fid", "token", "topic", "condition"];
-/// The members of `Notification`.
-const NOTIFICATION_MEMBERS: [&str; 3] = ["title", "body", "image"];
+/// The members of `Message` of which one, and only one, says to whom it goes.
+const TARGETS: [&str; 4] = ["fid", "token", "topic", "condition"];
+/// The parts of a message that FCM hands to an app, by platform: what all get, and what its devices get besides.
+const HANDED: [(&str, &[&str]); 3] =
+    [("android", &["notification", "data"]), ("webpush", &["notification", "data"]), ("apns", &["payload"])];
+/// Longest `analytics_label`, in characters.
+const LABEL_MAX: usize = 50;
 
 /// A request that FCM would take.
 #[derive(Debug)]
 pub(super) struct Checked {
-    pub(super) token: String,
+    /// The device; none of a message to a topic, which is only ever validated.
+    pub(super) token: Option<String>,
     pub(super) validate_only: bool,
 }
 
@@ -37,95 +41,113 @@ pub(super) fn request(
     if owner != project_id {
         return Err(Refusal::permission_denied(project_id));
     }
-    known(root, "", &["message", "validate_only"])?;
-    let message = root
+    let request = schema::read(root)?;
+    let validate_only = request.get("validate_only").and_then(Value::as_bool).unwrap_or_default();
+    let message = request
         .get("message")
         .and_then(Value::as_object)
         .ok_or_else(|| Refusal::invalid_argument("message", "Message is not set."))?;
-    known(message, "message", &MESSAGE_MEMBERS)?;
-    let token = token(message)?;
-    notification(message)?;
-    data(message)?;
-    android(message)?;
-    size(message)?;
-    let validate_only = root.get("validate_only").and_then(Value::as_bool).unwrap_or(false);
+    let token = if validate_only && is_topic(message) { None } else { Some(token(message)?) };
+    keys(message.get("data"), "message.data")?;
+    keys(message.get("android").and_then(|android| android.get("data")), "message.android.data")?;
+    ttl(message)?;
+    labels(message)?;
+    size(message, if token.is_some() { PAYLOAD_MAX_BYTES } else { TOPIC_PAYLOAD_MAX_BYTES })?;
     Ok(Checked { token, validate_only })
 }
 
-fn known(object: &Map<String, Value>, at: &str, members: &[&str]) -> Result<(), Refusal> {
-    match object.keys().find(|name| !members.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) if at.is_empty() => {
-            Err(Refusal::invalid_json("", &format!("Unknown name \"{name}\": Cannot find field.")))
-        }
-        Some(name) => Err(Refusal::invalid_json(at, &format!("Unknown name \"{name}\" at '{at}': Cannot find field."))),
-    }
+/// The sandbox has no topics to send to, but takes one in a message that is only validated (FCM: a name of these
+/// characters).
+fn is_topic(message: &Map<String, Value>) -> bool {
+    let topic = message.get("topic").and_then(Value::as_str).unwrap_or_default();
+    !message.contains_key("token") && !topic.is_empty() && topic.bytes().all(allowed)
 }
 
+fn allowed(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"-_.~%".contains(&b)
+}
+
+/// The device. Messages to topics and conditions are FCM's too, but nobody subscribes to anything here.
 fn token(message: &Map<String, Value>) -> Result<String, Refusal> {
-    match message.get("token") {
-        Some(Value::String(token)) if !token.is_empty() => Ok(token.clone()),
-        Some(_) => Err(Refusal::invalid_argument(
-            "message.token",
+    let mut targets = TARGETS.iter().filter_map(|name| Some((*name, message.get(*name)?)));
+    let (name, target) =
+        targets.next().ok_or_else(|| Refusal::invalid_argument("message", "Recipient of the message is not set."))?;
+    if let Some((second, _)) = targets.next() {
+        let what =
+            format!("Invalid value at 'message' (oneof), oneof field 'target' is already set. Cannot set '{second}'");
+        return Err(Refusal::invalid_json("message", &what));
+    }
+    match (name, target) {
+        ("topic" | "condition", _) => {
+            Err(Refusal::invalid_argument(&format!("message.{name}"), "This sandbox has devices only."))
+        }
+        (_, Value::String(token)) if !token.is_empty() => Ok(token.clone()),
+        _ => Err(Refusal::invalid_argument(
+            &format!("message.{name}"),
             "The registration token is not a valid FCM registration token",
         )),
-        None => Err(Refusal::invalid_argument("message", "Recipient of the message is not set.")),
     }
 }
 
-fn notification(message: &Map<String, Value>) -> Result<(), Refusal> {
-    let Some(notification) = message.get("notification") else { return Ok(()) };
-    let at = "message.notification";
-    let members = notification.as_object().ok_or_else(|| Refusal::invalid_json(at, "It is not an object."))?;
-    known(members, at, &NOTIFICATION_MEMBERS)?;
-    match members.iter().find(|(_, value)| !value.is_string()) {
-        Some((name, _)) => Err(Refusal::invalid_json(at, &format!("Invalid value at '{at}.{name}' (TYPE_STRING)"))),
+/// The names in `data`, also where it is for Android only: there it takes the other's place.
+fn keys(data: Option<&Value>, at: &str) -> Result<(), Refusal> {
+    let reserved =
+        |key: &str| ["from", "message_type"].contains(&key) || key.starts_with("google") || key.starts_with("gcm");
+    match data.and_then(Value::as_object).and_then(|data| data.keys().find(|key| reserved(key))) {
+        Some(key) => Err(Refusal::invalid_argument(at, &format!("Invalid data payload key: {key}"))),
         None => Ok(()),
     }
 }
 
-fn data(message: &Map<String, Value>) -> Result<(), Refusal> {
-    let Some(data) = message.get("data") else { return Ok(()) };
-    let entries = data.as_object().ok_or_else(|| Refusal::invalid_json("message.data", "It is not an object."))?;
-    for (key, value) in entries {
-        if !value.is_string() {
-            let what = format!("Invalid value at 'message.data[{key}].value' (TYPE_STRING)");
-            return Err(Refusal::invalid_json("message.data", &what));
-        }
-        if ["from", "message_type"].contains(&key.as_str()) || key.starts_with("google") || key.starts_with("gcm") {
-            return Err(Refusal::invalid_argument("message.data", &format!("Invalid data payload key: {key}")));
+fn ttl(message: &Map<String, Value>) -> Result<(), Refusal> {
+    let ttl = message.get("android").and_then(|android| android.get("ttl"));
+    match ttl.map(schema::seconds) {
+        None => Ok(()),
+        Some(Some(seconds)) if (0.0..=TTL_MAX).contains(&seconds) => Ok(()),
+        Some(_) => Err(Refusal::invalid_argument("message.android.ttl", "Invalid TTL: 0s to 2419200s.")),
+    }
+}
+
+/// Every `analytics_label` is 1 to 50 letters, digits and `-_.~%` (FCM v1 reference, `FcmOptions`).
+fn labels(message: &Map<String, Value>) -> Result<(), Refusal> {
+    let platforms = HANDED.iter().filter_map(|(name, _)| Some((format!("message.{name}"), message.get(*name)?)));
+    let options = platforms.filter_map(|(at, platform)| Some((at, platform.get("fcm_options")?)));
+    let own = message.get("fcm_options").map(|options| ("message".to_owned(), options));
+    let good = |label: &str| (1..=LABEL_MAX).contains(&label.len()) && label.bytes().all(allowed);
+    for (at, options) in own.into_iter().chain(options) {
+        if options.get("analytics_label").and_then(Value::as_str).is_some_and(|label| !good(label)) {
+            let field = format!("{at}.fcm_options.analytics_label");
+            return Err(Refusal::invalid_argument(&field, "Invalid analytics label."));
         }
     }
     Ok(())
 }
 
-fn android(message: &Map<String, Value>) -> Result<(), Refusal> {
-    let Some(android) = message.get("android") else { return Ok(()) };
-    let ttl = |text: &str| text.strip_suffix('s').and_then(|seconds| seconds.parse::<f64>().ok());
-    match android.get("ttl").map(|value| value.as_str().and_then(ttl)) {
-        None => {}
-        Some(Some(seconds)) if (0.0..=TTL_MAX).contains(&seconds) => {}
-        Some(_) => {
-            return Err(Refusal::invalid_argument("message.android.ttl", "Invalid TTL: 0s to 2419200s."));
+/// Counts what FCM hands to an app, names and values: what every device gets and what those of one platform get
+/// besides. Whether FCM leaves out what the platform's part takes the place of is not known; it is counted.
+fn size(message: &Map<String, Value>, most: usize) -> Result<(), Refusal> {
+    let all: usize = ["notification", "data"].iter().filter_map(|part| message.get(*part)).map(bytes).sum();
+    for (name, parts) in HANDED {
+        let Some(platform) = message.get(name) else { continue };
+        let own: usize = parts.iter().filter_map(|part| platform.get(*part)).map(bytes).sum();
+        if all.saturating_add(own) > most {
+            return Err(too_big());
         }
     }
-    match android.get("priority").map(|value| value.as_str().unwrap_or_default()) {
-        None | Some("NORMAL" | "HIGH") => Ok(()),
-        Some(_) => Err(Refusal::invalid_json(
-            "message.android.priority",
-            "Invalid value at 'message.android.priority' (TYPE_ENUM)",
-        )),
-    }
+    if all > most { Err(too_big()) } else { Ok(()) }
 }
 
-/// Counts what FCM hands to the app: names and values of the notification, the data and the platform's notification.
-fn size(message: &Map<String, Value>) -> Result<(), Refusal> {
-    let platform = ["android", "webpush"].iter().filter_map(|name| message.get(*name)?.get("notification"));
-    let parts = ["notification", "data"].iter().filter_map(|name| message.get(*name)).chain(platform);
-    let members = parts.filter_map(Value::as_object).flatten();
-    let bytes: usize = members.map(|(name, value)| name.len() + value.as_str().map_or(0, str::len)).sum();
-    if bytes > PAYLOAD_MAX_BYTES {
-        return Err(Refusal::invalid_argument("message", "Android message is too big"));
+fn too_big() -> Refusal {
+    Refusal::invalid_argument("message", "Android message is too big")
+}
+
+/// The bytes of all names and values in it; a number or a switch counts as it is written.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::Null => 0,
+        Value::Bool(_) | Value::Number(_) => value.to_string().len(),
+        Value::String(text) => text.len(),
+        Value::Array(entries) => entries.iter().map(bytes).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len().saturating_add(bytes(value))).sum(),
     }
-    Ok(())
 }

@@ -2,12 +2,13 @@
 
 mod check;
 mod refusal;
+mod schema;
 
 use crate::{
     Sandbox,
     ledger::{Entry, shown},
     line::{Fault, Line},
-    respond::json,
+    respond::{json, with_date},
     script::Outcome,
     state::{Shared, State as Shelf},
 };
@@ -17,6 +18,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
+use check::Checked;
 use http::{HeaderMap, HeaderValue, StatusCode, header::RETRY_AFTER};
 use platform::RandomError;
 use refusal::Refusal;
@@ -50,11 +52,16 @@ fn decide(sandbox: &Sandbox, project_id: &str, headers: &HeaderMap, body: &[u8])
     let mut entry = Entry {
         seq: 0,
         provider: "fcm",
-        token: payload.pointer("/message/token").and_then(Value::as_str).map(str::to_owned),
+        token: ["/message/token", "/message/fid"]
+            .iter()
+            .find_map(|path| payload.pointer(path)?.as_str())
+            .map(str::to_owned),
         id: None,
         collapse_id: collapse_id(&payload),
         headers: shown(headers),
         payload,
+        idempotency_key: None,
+        amount: None,
         accepted: false,
         answered: true,
         status: None,
@@ -63,10 +70,10 @@ fn decide(sandbox: &Sandbox, project_id: &str, headers: &HeaderMap, body: &[u8])
     let mut state = sandbox.state();
     let checked = check::request(&state, headers, project_id, &entry.payload, now_ms);
     let then = match checked {
-        Ok(checked) if checked.validate_only => {
-            Then::Answer(accepted(&format!("projects/{project_id}/messages/fake_message_id")))
+        Ok(Checked { token: Some(token), validate_only: false }) => {
+            play(&mut state, shared, project_id, &token, &mut entry)
         }
-        Ok(checked) => play(&mut state, shared, project_id, &checked.token, &mut entry),
+        Ok(_) => Then::Answer(accepted(&format!("projects/{project_id}/messages/fake_message_id"))),
         Err(refusal) => Then::Answer(refusal.response()),
     };
     match &then {
@@ -92,6 +99,13 @@ fn play(state: &mut Shelf, shared: &Shared, project_id: &str, token: &str, entry
             }
             Then::Answer(response)
         }
+        (None, Outcome::AnswerAbout { status, reason, field, retry_after_date }) => {
+            let refusal = match field {
+                Some(field) => Refusal::scripted_about(status, reason, &field),
+                None => Refusal::scripted(status, reason),
+            };
+            Then::Answer(with_date(refusal.response(), entry.at, retry_after_date))
+        }
         (None, _) => Then::Answer(accepted(&name)),
     };
     entry.id = entry.accepted.then_some(name);
@@ -110,7 +124,8 @@ fn message_name(shared: &Shared, project_id: &str, now_ms: u64) -> Result<String
 }
 
 fn collapse_id(payload: &Value) -> Option<String> {
-    let paths = ["/android/notification/tag", "/webpush/notification/tag", "/android/collapse_key"];
+    let paths =
+        ["/android/notification/tag", "/webpush/notification/tag", "/android/collapse_key", "/android/collapseKey"];
     let message = payload.get("message")?;
     paths.iter().find_map(|path| message.pointer(path)).and_then(Value::as_str).map(str::to_owned)
 }

@@ -58,6 +58,17 @@ impl Refusal {
         }
     }
 
+    /// The same, with a complaint about a field beside it.
+    pub(super) fn scripted_about(status: u16, reason: Option<String>, field: &str) -> Self {
+        let mut refusal = Self::scripted(status, reason);
+        if field == "message.token" {
+            refusal.message = "The registration token is not a valid FCM registration token".to_owned();
+        }
+        let violation = json!({"field": field, "description": refusal.message});
+        refusal.details.push(json!({"@type": BAD_REQUEST, "fieldViolations": [violation]}));
+        refusal
+    }
+
     /// The access token is missing, unknown or past its end.
     pub(super) fn unauthenticated() -> Self {
         Self {

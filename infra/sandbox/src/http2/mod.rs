@@ -33,6 +33,8 @@ use crate::{respond::BODY_MAX_BYTES, serve::stopped, state::Sandbox};
 
 /// Streams that a proven connection may have open, as APNs allows at most.
 const STREAMS_MAX: u32 = 1_000;
+/// What the paths of APNs begin with. Nobody else is so strict about the first stream.
+const APNS: &str = "/3/";
 /// How long a connection stays open after a GOAWAY, for the answers of others.
 const GOODBYE: Duration = Duration::from_millis(50);
 /// Bytes between the protocol's state machine and the socket, each way.
@@ -158,6 +160,9 @@ async fn streams(
             biased;
             accepted = connection.accept() => match accepted {
                 Some(Ok((request, mut respond))) => {
+                    if !request.uri().path().starts_with(APNS) {
+                        shared.prove();
+                    }
                     if !shared.progress().proven && !running.is_empty() {
                         sandbox.count_refused_stream();
                         respond.send_reset(Reason::REFUSED_STREAM);

@@ -76,6 +76,8 @@ async fn every_check_has_apples_reason() {
     let cases = [
         (Request { method: "GET".to_owned(), ..good.clone() }, 405, "MethodNotAllowed"),
         (at("/3/devices/00"), 404, "BadPath"),
+        (at(&format!("/4/device/{TOKEN}")), 404, "BadPath"),
+        (at(&format!("/3.0/device/{TOKEN}")), 404, "BadPath"),
         (at("/3/device/"), 400, "MissingDeviceToken"),
         (at("/3/device/xyz1"), 400, "BadDeviceToken"),
         (at("/3/device/abc"), 400, "BadDeviceToken"),
@@ -85,6 +87,9 @@ async fn every_check_has_apples_reason() {
         (with("apns-topic", "com.example.acme.beta"), 200, ""),
         (with("apns-priority", "7"), 400, "BadPriority"),
         (with("apns-expiration", "soon"), 400, "BadExpirationDate"),
+        (with("apns-expiration", "+5"), 400, "BadExpirationDate"),
+        (with("apns-expiration", "-5"), 400, "BadExpirationDate"),
+        (with("apns-expiration", ""), 400, "BadExpirationDate"),
         (with("apns-collapse-id", &long), 400, "BadCollapseId"),
         (with("apns-collapse-id", &long[..64]), 200, ""),
         (good.clone().with("apns-priority", "5"), 400, "DuplicateHeaders"),
@@ -102,6 +107,144 @@ async fn every_check_has_apples_reason() {
         let shown = format!("{request:?}");
         assert_eq!(refused(&world, request).await, (status, reason.to_owned()), "{shown:.300}");
     }
+}
+
+/// Apple, "Sending notification requests to APNs": the topic goes with the push type.
+#[tokio::test]
+async fn every_push_type_has_its_topic() {
+    let world = world().await;
+    let good = good(&world).await;
+    let send = async |push_type: &str, topic: &str, payload: &str| {
+        let priority = if push_type == "background" { "5" } else { "10" };
+        let mut request = good.clone().without("apns-topic").without("apns-push-type").without("apns-priority");
+        if !push_type.is_empty() {
+            request = request.with("apns-push-type", push_type);
+        }
+        request = request.with("apns-topic", topic).with("apns-priority", priority);
+        let (status, reason) = refused(&world, Request { body: payload.to_owned(), ..request }).await;
+        if status == 200 { "taken".to_owned() } else { format!("{status} {reason}") }
+    };
+    let shown = r#"{"aps":{"alert":"x"}}"#;
+    let silent = r#"{"aps":{"content-available":1}}"#;
+    let types = [
+        ("alert", "", shown),
+        ("background", "", silent),
+        ("complication", ".complication", silent),
+        ("controls", ".push-type.controls", shown),
+        ("fileprovider", ".pushkit.fileprovider", silent),
+        ("liveactivity", ".push-type.liveactivity", shown),
+        ("location", ".location-query", silent),
+        ("pushtotalk", ".voip-ptt", shown),
+        ("voip", ".voip", shown),
+        ("widgets", ".push-type.widgets", silent),
+    ];
+    for (push_type, suffix, payload) in types {
+        for app in ["com.example.acme", "com.example.acme.beta"] {
+            assert_eq!(send(push_type, &format!("{app}{suffix}"), payload).await, "taken", "{push_type}");
+        }
+        // Another type's topic, the bare bundle id, an unknown end, and somebody else's app.
+        let others = if push_type == "voip" { "com.example.acme.voip-ptt" } else { "com.example.acme.voip" };
+        assert_eq!(send(push_type, others, payload).await, "400 InvalidPushType", "{push_type}");
+        if !suffix.is_empty() {
+            let bare = send(push_type, "com.example.acme", payload).await;
+            assert_eq!(bare, "400 DeviceTokenNotForTopic", "{push_type}");
+        }
+        for topic in ["com.example.acme.nothing".to_owned(), format!("com.example.other{suffix}")] {
+            assert_eq!(send(push_type, &topic, payload).await, "400 TopicDisallowed", "{push_type} {topic}");
+        }
+    }
+    // Without a type, as before there were types.
+    assert_eq!(send("", "com.example.acme.voip", shown).await, "taken");
+    assert_eq!(send("mdm", "com.example.acme", shown).await, "400 DeviceTokenNotForTopic");
+    assert_eq!(send("mdm", "com.apple.mgmt.External.00000000", shown).await, "400 TopicDisallowed");
+    // A VoIP payload may be longer.
+    let long =
+        |bytes: usize| format!(r#"{{"aps":{{"alert":"{}"}}}}"#, "x".repeat(bytes - r#"{"aps":{"alert":""}}"#.len()));
+    assert_eq!(send("voip", "com.example.acme.voip", &long(5_120)).await, "taken");
+    assert_eq!(send("voip", "com.example.acme.voip", &long(5_121)).await, "413 PayloadTooLarge");
+    assert_eq!(
+        send("liveactivity", "com.example.acme.push-type.liveactivity", &long(4_097)).await,
+        "413 PayloadTooLarge"
+    );
+}
+
+#[tokio::test]
+async fn an_alert_must_show_something() {
+    let world = world().await;
+    let good = good(&world).await;
+    for (payload, reason) in [
+        (r#"{"aps":{"alert":{"title":"t","body":"b"}}}"#, ""),
+        (r#"{"aps":{"badge":0}}"#, ""),
+        (r#"{"aps":{"sound":"default"}}"#, ""),
+        // What APNs makes of an empty text is not known.
+        (r#"{"aps":{"alert":""}}"#, ""),
+        (r#"{"aps":{"alert":null}}"#, "InvalidPushType"),
+        (r#"{"aps":{"alert":null,"badge":null,"sound":null}}"#, "InvalidPushType"),
+        (r#"{"aps":{}}"#, "InvalidPushType"),
+        (r#"{"aps":null}"#, "PayloadEmpty"),
+        (r#"{"aps":"x"}"#, "PayloadEmpty"),
+        (r#"{"message_id":"msg_1"}"#, "PayloadEmpty"),
+        ("no json", "PayloadEmpty"),
+    ] {
+        let request = Request { body: payload.to_owned(), ..good.clone() };
+        assert_eq!(refused(&world, request).await.1, reason, "{payload}");
+    }
+    let background = good.clone().without("apns-push-type").without("apns-priority");
+    let background = background.with("apns-push-type", "background").with("apns-priority", "5");
+    for (payload, reason) in [
+        (r#"{"aps":{"content-available":1,"alert":null}}"#, ""),
+        (r#"{"aps":{"content-available":0}}"#, "InvalidPushType"),
+        (r#"{"aps":{"content-available":1,"badge":1}}"#, "InvalidPushType"),
+        (r#"{"aps":{}}"#, "InvalidPushType"),
+    ] {
+        let request = Request { body: payload.to_owned(), ..background.clone() };
+        assert_eq!(refused(&world, request).await.1, reason, "{payload}");
+    }
+}
+
+#[tokio::test]
+async fn no_header_may_come_twice() {
+    let world = world().await;
+    let good = good(&world).await;
+    for (name, value) in &good.headers {
+        let twice = good.clone().with(name, value);
+        assert_eq!(refused(&world, twice).await, (400, "DuplicateHeaders".to_owned()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_speaks_for_its_own_team_only() {
+    let world = world().await;
+    world.sandbox.seed_project("globex").unwrap();
+    assert_ne!(world.secret("sendonce/acme/apns").await["key"], world.secret("sendonce/globex/apns").await["key"]);
+    let good = good(&world).await;
+    world.mix_up("acme", "globex", "apns", "key").await;
+    let forged = format!("bearer {}", world.provider_token("acme", 0).await);
+    let forged = good.clone().without("authorization").with("authorization", &forged);
+    assert_eq!(refused(&world, forged).await, (403, "InvalidProviderToken".to_owned()));
+    // Another team's token is good for another team's apps only.
+    let others = format!("bearer {}", world.provider_token("globex", 0).await);
+    let others = good.clone().without("authorization").with("authorization", &others);
+    assert_eq!(refused(&world, others).await, (400, "TopicDisallowed".to_owned()));
+    // Seeding again restores the key that Apple knows.
+    world.sandbox.seed_project("acme").unwrap();
+    assert_eq!(refused(&world, good).await, (200, String::new()));
+}
+
+#[tokio::test]
+async fn a_connection_belongs_to_one_key() {
+    let world = world().await;
+    let first = good(&world).await;
+    world.sandbox.add_signing_key("acme").unwrap();
+    let second = format!("bearer {}", world.provider_token("acme", 0).await);
+    let second = first.clone().without("authorization").with("authorization", &second);
+    let mut connection = Connection::open(&world.base_url).await;
+    assert_eq!(connection.send(first.clone()).await.unwrap().status, 200);
+    let unrelated = connection.send(second.clone()).await.unwrap();
+    assert_eq!((unrelated.status, &unrelated.body[..]), (403, &br#"{"reason":"UnrelatedKeyIdInToken"}"#[..]));
+    // On a connection of its own it is as good as the first.
+    assert_eq!(refused(&world, second).await.0, 200);
+    assert_eq!(refused(&world, first).await.0, 200);
 }
 
 #[tokio::test]
@@ -149,7 +292,7 @@ async fn a_new_token_may_come_every_20_minutes() {
 #[tokio::test]
 async fn a_connection_belongs_to_one_team() {
     let world = world().await;
-    world.sandbox.seed_project("globex");
+    world.sandbox.seed_project("globex").unwrap();
     let first = good(&world).await;
     let other = format!("bearer {}", world.provider_token("globex", 0).await);
     let other = first.clone().without("authorization").with("authorization", &other);

@@ -51,7 +51,7 @@ pub(crate) async fn world() -> World {
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     let clock = Clock::system();
     let sandbox = Sandbox::new(clock.clone(), base_url.clone()).unwrap();
-    sandbox.seed_project("acme");
+    sandbox.seed_project("acme").unwrap();
     let (stop, stopped) = watch::channel(false);
     let serving = sandbox.clone();
     let extra = axum::Router::new().route("/control", axum::routing::post(|| async { "mine" }));
@@ -84,7 +84,7 @@ impl World {
         self.get(&format!("/ledger{query}")).await.json().as_array().unwrap().clone()
     }
 
-    async fn secret(&self, name: &str) -> Value {
+    pub(crate) async fn secret(&self, name: &str) -> Value {
         let headers = [("x-amz-target", "secretsmanager.GetSecretValue")];
         let body = json!({ "SecretId": name }).to_string();
         let answer = self.call("POST", "/", &headers, &body).await.unwrap();
@@ -93,6 +93,15 @@ impl World {
 
     pub(crate) async fn key_file(&self) -> Value {
         self.secret("sendonce/acme/fcm").await
+    }
+
+    /// Lets a project's secret hold another's key, its own ids unchanged.
+    pub(crate) async fn mix_up(&self, project: &str, others: &str, provider: &str, member: &str) {
+        let mut secret = self.secret(&format!("sendonce/{project}/{provider}")).await;
+        secret[member] = self.secret(&format!("sendonce/{others}/{provider}")).await[member].take();
+        let headers = [("x-amz-target", "secretsmanager.PutSecretValue")];
+        let body = json!({"SecretId": format!("sendonce/{project}/{provider}"), "SecretString": secret.to_string()});
+        assert_eq!(self.call("POST", "/", &headers, &body.to_string()).await.unwrap().status, 200);
     }
 
     /// A project's APNs provider token, issued so many seconds from now.

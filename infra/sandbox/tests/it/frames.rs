@@ -174,16 +174,42 @@ async fn a_goaway_never_lies_about_a_stream_that_was_accepted() {
 #[tokio::test]
 async fn every_route_is_served_over_http2_and_fcm_plays_faults_there_too() {
     let world = world().await;
-    let mut connection = Connection::open(&world.base_url).await;
     let bearer = format!("Bearer {}", world.access_token().await);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let send = Request::new("POST", crate::client::SEND, &headers, &message("device").to_string());
-    assert_eq!(connection.send(send.clone()).await.unwrap().status, 200);
-    world.script("device", &json!(["refused_stream", "goaway"])).await;
-    let refused = connection.send(send.clone()).await.unwrap_err();
-    assert_eq!(refused.reason(), Some(Reason::REFUSED_STREAM));
-    assert!(connection.send(send).await.unwrap_err().is_go_away());
-    assert_eq!(world.ledger("").await.len(), 3);
+    let cases = [
+        ("reset", false, Some(Reason::INTERNAL_ERROR), false),
+        ("refused_stream", false, Some(Reason::REFUSED_STREAM), false),
+        ("goaway", false, Some(Reason::NO_ERROR), true),
+        ("goaway_after_accept", true, None, false),
+        ("drop_after_accept", true, None, false),
+    ];
+    for (word, accepted, reason, goes_away) in cases {
+        world.call("DELETE", "/ledger", &[], "").await.unwrap();
+        let mut connection = Connection::open(&world.base_url).await;
+        assert_eq!(connection.send(send.clone()).await.unwrap().status, 200);
+        world.script("device", &json!([word])).await;
+        let error = connection.send(send.clone()).await.unwrap_err();
+        assert_eq!((error.reason(), error.is_go_away()), (reason, goes_away), "{word}: {error:?}");
+        let ledger = world.ledger("").await;
+        assert_eq!((ledger.len(), &ledger[1]["accepted"]), (2, &json!(accepted)), "{word}");
+        assert_eq!((&ledger[1]["answered"], &ledger[1]["status"]), (&json!(false), &json!(null)));
+    }
+}
+
+/// Only APNs wants to see a good token first: a first call to somebody else that hangs keeps nobody back.
+#[tokio::test]
+async fn a_first_stream_to_somebody_else_opens_the_way() {
+    let world = world().await;
+    let bearer = format!("Bearer {}", world.access_token().await);
+    let headers = [("authorization", bearer.as_str())];
+    let to = |token: &str| Request::new("POST", crate::client::SEND, &headers, &message(token).to_string());
+    world.script("hangs", &json!(["hang"])).await;
+    let mut connection = Connection::open(&world.base_url).await;
+    let hanging = connection.start(to("hangs"));
+    assert_eq!(connection.send(to("device")).await.unwrap().status, 200);
+    assert!(!hanging.is_finished());
+    hanging.abort();
 }
 
 #[tokio::test]

@@ -65,8 +65,8 @@ async fn a_bad_script_stores_nothing() {
         assert!(answer.json()["error"].as_str().unwrap().len() > 10);
     }
     let fault = world.script("device", &json!(["hang", "go_away"])).await.json()["error"].clone();
-    let words =
-        "accept, drop_after_accept, hang_after_accept, hang, reset, goaway, goaway_after_accept, refused_stream";
+    let words = "accept, drop_after_accept, hang_after_accept, hang, reset, goaway, goaway_after_accept, \
+                 refused_stream, pending, error_after_accept";
     assert_eq!(fault, format!("element 1 (\"go_away\"): the words are {words}"));
     let no_json = world.call("PUT", "/scripts/device", &[], "[").await.unwrap();
     assert_eq!(no_json.status, 400);

@@ -10,3 +10,4 @@ mod ledger;
 mod oauth;
 mod page;
 mod secrets;
+mod stripe;

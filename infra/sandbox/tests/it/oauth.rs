@@ -69,3 +69,16 @@ async fn a_bad_signature_or_form_is_refused() {
     let answer = world.token(&format!("grant_type={GRANT}&assertion={forged}")).await;
     assert_eq!(answer.json()["error_description"], "Invalid JWT Signature.");
 }
+
+#[tokio::test]
+async fn a_key_speaks_for_its_own_account_only() {
+    let world = world().await;
+    world.sandbox.seed_project("globex").unwrap();
+    let claims = world.claims().await;
+    world.mix_up("acme", "globex", "fcm", "private_key").await;
+    let forged = world.grant(&json!({"alg": "RS256"}), &claims).await;
+    assert_eq!((forged.status, &forged.json()["error_description"]), (400, &json!("Invalid JWT Signature.")));
+    // Seeding again restores the key that Google knows.
+    world.sandbox.seed_project("acme").unwrap();
+    assert_eq!(world.grant(&json!({"alg": "RS256"}), &claims).await.status, 200);
+}

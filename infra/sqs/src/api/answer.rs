@@ -42,7 +42,7 @@ fn respond(status: StatusCode, request_id: &str, body: Vec<u8>) -> Response {
 }
 
 /// Random bytes in the form of a version 4 UUID, as SQS writes message and request ids.
-pub(super) fn uuid(mut bytes: [u8; 16]) -> String {
+pub(crate) fn uuid(mut bytes: [u8; 16]) -> String {
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
     let [a, b, c, d, e, f, g, h, tail @ ..] = bytes;

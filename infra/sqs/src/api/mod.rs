@@ -18,6 +18,7 @@ mod tags;
 mod visibility;
 
 use crate::{Sqs, SqsError, limits};
+pub(crate) use answer::uuid;
 use answer::{refusal, success};
 use axum::{
     Router,

@@ -1,9 +1,9 @@
 //! StartMessageMoveTask, ListMessageMoveTasks and CancelMessageMoveTask.
 
-use super::{answer::uuid, required, within, write};
+use super::{required, within, write};
 use crate::{
     Sqs, SqsError, limits,
-    moves::{MoveRequest, MoveTask},
+    moves::{MoveRequest, MoveStatus, MoveTask},
     names,
 };
 use data_encoding::BASE64URL_NOPAD;
@@ -38,6 +38,12 @@ struct Started {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
+struct Cancelled {
+    approximate_number_of_messages_moved: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
 struct Listed {
     results: Vec<Task>,
 }
@@ -45,10 +51,15 @@ struct Listed {
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Task {
+    /// Only while it runs, when it can be cancelled. API reference, ListMessageMoveTasksResultEntry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_handle: Option<String>,
     status: &'static str,
     source_arn: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     destination_arn: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_number_of_messages_per_second: Option<u32>,
     approximate_number_of_messages_moved: usize,
     approximate_number_of_messages_to_move: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,15 +69,12 @@ struct Task {
 
 pub(super) fn start(sqs: &Sqs, request: Start) -> Result<Vec<u8>, SqsError> {
     let source_arn = required(request.source_arn, "SourceArn")?;
-    if request.max_number_of_messages_per_second.is_some() {
-        let reason = "MaxNumberOfMessagesPerSecond is not offered here: messages are moved at once.";
-        return Err(SqsError::UnsupportedOperation(reason.to_owned()));
-    }
+    let rate = request.max_number_of_messages_per_second;
+    let per_second = within(rate, &limits::MOVES_PER_SECOND, "MaxNumberOfMessagesPerSecond")?;
     let handle = BASE64URL_NOPAD.encode(&sqs.random().bytes::<24>()?);
-    let move_request = MoveRequest { source_arn, destination_arn: request.destination_arn, handle: handle.clone() };
-    sqs.apply(|state, now| {
-        state.move_dead_letters(move_request, sqs.random(), |random| Ok(uuid(random.bytes()?)), now)
-    })?;
+    let destination_arn = request.destination_arn;
+    let move_request = MoveRequest { source_arn, destination_arn, per_second, handle: handle.clone() };
+    sqs.apply(|state, now| state.move_dead_letters(move_request, sqs.random(), now))?;
     write(&Started { task_handle: handle })
 }
 
@@ -74,33 +82,39 @@ pub(super) fn list(sqs: &Sqs, request: List) -> Result<Vec<u8>, SqsError> {
     let source_arn = required(request.source_arn, "SourceArn")?;
     let most = within(request.max_results, &limits::MOVE_RESULTS, "MaxResults")?.unwrap_or(1);
     let most = usize::try_from(most).unwrap_or(1);
-    let state = sqs.lock();
-    if !names::name_in_arn(&source_arn).is_some_and(|name| state.has(name)) {
-        return Err(SqsError::ResourceNotFound("SourceArn"));
-    }
-    let newest_first = state.moves.iter().rev().filter(|task| task.source_arn == source_arn);
-    let results = newest_first.take(most).map(show).collect();
-    drop(state);
+    let results = sqs.apply(|state, _| {
+        if !names::name_in_arn(&source_arn).is_some_and(|name| state.has(name)) {
+            return Err(SqsError::ResourceNotFound("SourceArn"));
+        }
+        let newest_first = state.moves.iter().rev().filter(|task| task.source_arn == source_arn);
+        Ok(newest_first.take(most).map(show).collect())
+    })?;
     write(&Listed { results })
 }
 
-/// Always refused: a move is over before anybody can cancel it.
+/// Only a move with a rate can be cancelled: any other is over before anybody can ask.
 pub(super) fn cancel(sqs: &Sqs, request: Cancel) -> Result<Vec<u8>, SqsError> {
     let handle = required(request.task_handle, "TaskHandle")?;
-    if sqs.lock().moves.iter().any(|task| task.handle == handle) {
-        return Err(SqsError::InvalidParameterValue("Only active tasks can be cancelled.".to_owned()));
-    }
-    Err(SqsError::ResourceNotFound("TaskHandle"))
+    let moved = sqs.apply(|state, _| state.cancel_move(&handle))?;
+    write(&Cancelled { approximate_number_of_messages_moved: moved })
 }
 
 fn show(task: &MoveTask) -> Task {
+    let (status, failure_reason) = match task.status {
+        MoveStatus::Running => ("RUNNING", None),
+        MoveStatus::Completed => ("COMPLETED", None),
+        MoveStatus::Cancelled => ("CANCELLED", None),
+        MoveStatus::Failed(reason) => ("FAILED", Some(reason)),
+    };
     Task {
-        status: if task.failure.is_none() { "COMPLETED" } else { "FAILED" },
+        task_handle: (task.status == MoveStatus::Running).then(|| task.handle.clone()),
+        status,
         source_arn: task.source_arn.clone(),
         destination_arn: task.destination_arn.clone(),
+        max_number_of_messages_per_second: task.per_second,
         approximate_number_of_messages_moved: task.moved,
         approximate_number_of_messages_to_move: task.to_move,
-        failure_reason: task.failure,
+        failure_reason,
         started_timestamp: task.started_ms,
     }
 }

@@ -1,7 +1,7 @@
 //! ReceiveMessage, with its long poll.
 //!
-//! A poll that finds nothing waits for one of three events: something changed in the queue, the next hidden copy
-//! becomes visible, or its time is over; the last two on the server's clock, so a moved clock ends them. It looks
+//! A poll that finds nothing waits for one of four events: something changed in the queue, the next hidden copy becomes
+//! visible, a dead letter is moved, or its time is over; the last three on the server's clock, so a moved clock ends them. It looks
 //! again after each and never in between.
 
 use super::{
@@ -101,7 +101,8 @@ async fn poll(sqs: &Sqs, wanted: &Wanted<'_>) -> Result<Vec<Received>, SqsError>
             if taken.received.is_empty() && wait_s == 0 && queue.is_full() {
                 return Err(SqsError::OverLimit(queue.in_flight_limit));
             }
-            Ok((taken.received, queue.next_visible_ms(), now))
+            let visible = queue.next_visible_ms();
+            Ok((taken.received, visible.into_iter().chain(state.next_move_ms()).min(), now))
         })?;
         if !received.is_empty() || now >= deadline {
             return Ok(received);

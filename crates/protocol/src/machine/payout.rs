@@ -1,0 +1,347 @@
+//! One received copy of a payout: read, stamp the first call, call the provider, record, acknowledge.
+//!
+//! Every call of a payout carries its id as the Idempotency-Key and the amount that was frozen at approval. The first
+//! call is stamped by a conditional write before it; past the window of the key only a listing is asked for. A copy is
+//! acknowledged only when its payout is settled ([`Settled`]); everything else keeps it.
+
+use crate::{
+    answer::Reason,
+    expect::Expect,
+    machine::{Machine, Named, Step},
+    refund::{
+        Refund,
+        id::PayoutId,
+        payout::Finding,
+        step::{Found, Listed, Look, Next as Decision, Settled, listed, next, record},
+    },
+    timing::{SQS_VISIBILITY_MAX_MS, Timing},
+};
+use alloc::{boxed::Box, vec, vec::Vec};
+
+/// Lost writes in a row before a copy is put back: two consumers and an event at most meet on one refund, so more means
+/// that something is wrong.
+const LOST_WRITES_MAX: u8 = 8;
+
+/// What one receive knows from the start.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Receive {
+    /// The payout that the copy names.
+    pub copy: PayoutId,
+    /// How often SQS showed this copy, from 1: the step of the backoff. Nothing rests on it.
+    pub receives: u16,
+    /// 0 to 1,000, for the backoff.
+    pub jitter_permille: u16,
+    /// When this invocation is ended, in ms.
+    pub invocation_ends_ms: u64,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// The provider said something about the payout. Another request's parameters under the same key are
+    /// [`Finding::Unclear`], and an alarm.
+    Heard(Finding),
+    /// It said nothing that can be relied on: lost, not sent, a 5xx, 409 (the first call under this key still runs),
+    /// 429, a refused credential. The call is repeated under the same key.
+    Later {
+        /// What was said, or ours ("timeout").
+        reason: Reason,
+        /// How long the provider asked us to wait, in milliseconds.
+        after_ms: Option<u64>,
+    },
+}
+
+/// The order of steps for one copy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Payout {
+    receive: Receive,
+    timing: Timing,
+    lost_writes: u8,
+    phase: Phase,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    New,
+    Reading,
+    Preparing(Box<Refund>),
+    /// The stamped refund is being written.
+    Stamping(Box<Refund>),
+    Calling(Box<Refund>),
+    Looking {
+        stored: Box<Refund>,
+        look: Look,
+    },
+    Recording {
+        finding: Finding,
+        item: Box<Refund>,
+        expect: Expect,
+    },
+    Releasing,
+}
+
+/// Why a refund is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// The first call is about to be made.
+    Stamp,
+    /// Keep what was found.
+    Record,
+}
+
+/// What the machine asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Read the refund, consistently.
+    Read,
+    /// Get the project's credentials.
+    Prepare,
+    /// Write the refund if it is as expected.
+    Write {
+        /// Why.
+        purpose: Purpose,
+        /// The whole item.
+        item: Box<Refund>,
+        /// The condition.
+        expect: Expect,
+    },
+    /// Ask the provider to pay, once.
+    Call {
+        /// The Idempotency-Key, and our metadata.
+        key: PayoutId,
+        /// What is paid, in minor units.
+        amount: u64,
+        /// The payment, the currency and the reason are here.
+        refund: Box<Refund>,
+    },
+    /// List all of the payment's refunds (every page) that carry this refund's metadata.
+    Look {
+        /// The refund.
+        refund: Box<Refund>,
+    },
+    /// Keep this copy and show it again after the delay.
+    Release {
+        /// In ms, at most SQS's longest visibility timeout.
+        delay_ms: u64,
+    },
+}
+
+/// The names of all effects: crash points are "after_" and one of these.
+pub const EFFECTS: [&str; 7] = ["read", "prepare", "stamp", "call", "look", "record", "release"];
+
+impl Named for Effect {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Prepare => "prepare",
+            Self::Write { purpose: Purpose::Stamp, .. } => "stamp",
+            Self::Write { purpose: Purpose::Record, .. } => "record",
+            Self::Call { .. } => "call",
+            Self::Look { .. } => "look",
+            Self::Release { .. } => "release",
+        }
+    }
+}
+
+/// What the world answers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Begin.
+    Start,
+    /// The refund, or none.
+    Read(Option<Box<Refund>>),
+    /// The store did not answer a read.
+    ReadFailed,
+    /// Credentials are there.
+    Prepared,
+    /// They are not; nothing was stamped.
+    NotPrepared,
+    /// The write happened.
+    Written,
+    /// It did not: this is the stored refund, or none.
+    Conflict(Option<Box<Refund>>),
+    /// Nobody knows whether the write happened.
+    WriteUnknown,
+    /// What came of the call.
+    Called(Answer),
+    /// The payouts of this refund that the provider lists, of any number.
+    Listed(Vec<Listed>),
+    /// The provider did not answer the listing.
+    LookFailed,
+    /// The copy's visibility was changed, or the attempt to change it failed: it comes back either way.
+    Released,
+}
+
+/// How a receive ends.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The copy may be deleted.
+    Ack(Settled),
+    /// It must come back.
+    Keep,
+}
+
+type Next = Step<Payout, Effect, Verdict>;
+
+impl Payout {
+    /// A fresh receive.
+    #[must_use]
+    pub fn new(receive: Receive, timing: Timing) -> Self {
+        Self { receive, timing, lost_writes: 0, phase: Phase::New }
+    }
+
+    fn go(self, phase: Phase, effect: Effect) -> Next {
+        Step::Go(Self { phase, ..self }, vec![effect])
+    }
+
+    /// Comes back after the schedule's wait.
+    fn release(self, asked_ms: Option<u64>) -> Next {
+        let wait = self.timing.retry_delay(self.receive.receives, self.receive.jitter_permille, asked_ms);
+        self.go(Phase::Releasing, Effect::Release { delay_ms: wait.min(SQS_VISIBILITY_MAX_MS) })
+    }
+
+    fn may_ask(&self, now_ms: u64) -> bool {
+        self.timing.payout_may_start(now_ms, self.receive.invocation_ends_ms)
+    }
+
+    /// Too little time is left to ask and record: the next receive has more.
+    fn out_of_time(self) -> Next {
+        self.go(Phase::Releasing, Effect::Release { delay_ms: 0 })
+    }
+
+    /// Decides from the stored refund; `prepared` once credentials are there.
+    fn decide(self, stored: Box<Refund>, prepared: bool, now_ms: u64) -> Next {
+        let decision = next(&stored, self.receive.copy, now_ms, &self.timing);
+        match decision {
+            Decision::Ack(settled) => Step::Done(Verdict::Ack(settled)),
+            // Before the stamp, so that a refused credential does not start the window.
+            _ if !prepared => self.go(Phase::Preparing(stored), Effect::Prepare),
+            // A stamp that leaves no time to call would only start the window.
+            _ if !self.may_ask(now_ms) => self.out_of_time(),
+            Decision::Stamp(item, expect) => self.stamp(item, expect),
+            Decision::Call => self.call(stored, now_ms),
+            Decision::Look(look) => self.look(stored, look, now_ms),
+        }
+    }
+
+    fn stamp(self, item: Box<Refund>, expect: Expect) -> Next {
+        let effect = Effect::Write { purpose: Purpose::Stamp, item: item.clone(), expect };
+        self.go(Phase::Stamping(item), effect)
+    }
+
+    fn call(self, stored: Box<Refund>, now_ms: u64) -> Next {
+        let Some(amount) = stored.payout.as_ref().map(|payout| payout.amount).filter(|_| self.may_ask(now_ms)) else {
+            return self.out_of_time();
+        };
+        let effect = Effect::Call { key: self.receive.copy, amount, refund: stored.clone() };
+        self.go(Phase::Calling(stored), effect)
+    }
+
+    fn look(self, stored: Box<Refund>, look: Look, now_ms: u64) -> Next {
+        if !self.may_ask(now_ms) {
+            return self.out_of_time();
+        }
+        let effect = Effect::Look { refund: stored.clone() };
+        self.go(Phase::Looking { stored, look }, effect)
+    }
+
+    /// Writes what was found over `stored`, or goes on if that says it all already.
+    fn record(self, stored: &Refund, finding: Finding, now_ms: u64) -> Next {
+        match record(stored, self.receive.copy, &finding, now_ms) {
+            Some((item, expect)) => {
+                let effect = Effect::Write { purpose: Purpose::Record, item: item.clone(), expect };
+                self.go(Phase::Recording { finding, item, expect }, effect)
+            }
+            None => self.follow(stored),
+        }
+    }
+
+    /// The refund is stored: settled, or to be asked about again.
+    fn follow(self, stored: &Refund) -> Next {
+        match Settled::of(stored, self.receive.copy) {
+            Some(settled) => Step::Done(Verdict::Ack(settled)),
+            None => self.release(None),
+        }
+    }
+
+    /// Another write came first: decide again, a bounded number of times.
+    fn lost(mut self) -> Option<Self> {
+        self.lost_writes = self.lost_writes.saturating_add(1);
+        (self.lost_writes < LOST_WRITES_MAX).then_some(self)
+    }
+}
+
+impl Machine for Payout {
+    type Effect = Effect;
+    type Outcome = Outcome;
+    type Verdict = Verdict;
+
+    fn step(mut self, outcome: Outcome, now_ms: u64) -> Next {
+        let phase = core::mem::replace(&mut self.phase, Phase::New);
+        match (phase, outcome) {
+            (Phase::New, Outcome::Start) => self.go(Phase::Reading, Effect::Read),
+            (Phase::Reading, Outcome::Read(Some(stored))) => self.decide(stored, false, now_ms),
+            // A refund is never deleted, so a copy without one is kept until a person finds it among the dead letters.
+            (Phase::Reading, Outcome::Read(None) | Outcome::ReadFailed) => self.release(None),
+
+            (Phase::Preparing(stored), Outcome::Prepared) => self.decide(stored, true, now_ms),
+            (Phase::Preparing(_), Outcome::NotPrepared) => self.release(None),
+
+            (Phase::Stamping(item), Outcome::Written) => self.call(item, now_ms),
+            // Stamped by this receive's first try or by another: go on with that stamp, or see what else came first.
+            (Phase::Stamping(_), Outcome::Conflict(Some(stored))) => match self.clone().lost() {
+                Some(machine) => machine.decide(stored, true, now_ms),
+                None => self.release(None),
+            },
+
+            // A refusal says nothing about another call of this payout, whose answer was lost or is another consumer's.
+            (Phase::Calling(stored), Outcome::Called(Answer::Heard(Finding::Refused(reason)))) => {
+                self.look(stored, Look::Refused(reason), now_ms)
+            }
+            (Phase::Calling(stored), Outcome::Called(Answer::Heard(finding))) => self.record(&stored, finding, now_ms),
+            (Phase::Calling(_), Outcome::Called(Answer::Later { after_ms, .. })) => self.release(after_ms),
+
+            (Phase::Looking { stored, look }, Outcome::Listed(list)) => {
+                match listed(&stored, self.receive.copy, &look, &list, now_ms, &self.timing) {
+                    Found::Record(finding) => self.record(&stored, finding, now_ms),
+                    Found::Wait => self.release(None),
+                    Found::Stamp(item, expect) if self.may_ask(now_ms) => self.stamp(item, expect),
+                    Found::Stamp(..) => self.out_of_time(),
+                }
+            }
+            (Phase::Looking { .. }, Outcome::LookFailed) => self.release(None),
+
+            (Phase::Recording { item, .. }, Outcome::Written) => self.follow(&item),
+            (Phase::Recording { finding, .. }, Outcome::Conflict(Some(stored))) => match self.clone().lost() {
+                Some(machine) => machine.record(&stored, finding, now_ms),
+                None => self.release(None),
+            },
+            // What was found is written again while there is time. If the first try did happen, the second meets its own
+            // item and goes on from there.
+            (Phase::Recording { finding, item, expect }, Outcome::WriteUnknown)
+                if self.timing.record_may_start(now_ms, self.receive.invocation_ends_ms) =>
+            {
+                match self.clone().lost() {
+                    Some(machine) => {
+                        let effect = Effect::Write { purpose: Purpose::Record, item: item.clone(), expect };
+                        machine.go(Phase::Recording { finding, item, expect }, effect)
+                    }
+                    None => self.release(None),
+                }
+            }
+
+            // Nobody knows whether the write happened (or the item is gone): the copy comes back and finds out.
+            (Phase::Stamping(_) | Phase::Recording { .. }, Outcome::WriteUnknown | Outcome::Conflict(None)) => {
+                self.release(None)
+            }
+
+            (Phase::Releasing, Outcome::Released) => Step::Done(Verdict::Keep),
+            // An outcome that answers no effect of ours is ignored.
+            (phase, _) => Step::Go(Self { phase, ..self }, Vec::new()),
+        }
+    }
+
+    fn stuck(self) -> Verdict {
+        Verdict::Keep
+    }
+}

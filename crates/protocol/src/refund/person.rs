@@ -1,0 +1,111 @@
+//! A person's ways out: a failed payout gets a successor (retry), one in review gets its end (resolve).
+//!
+//! Both are repeatable: a repeat finds what the first one made and says the same.
+
+use super::{
+    Refund,
+    id::PayoutId,
+    line_of,
+    payout::{Payout, State},
+    trail::{By, What},
+};
+use crate::{answer::Reason, expect::Expect, timing::Timing};
+use alloc::{boxed::Box, string::String};
+
+/// The decision on a retry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Retry {
+    /// Write this; the successor is then due.
+    Write(Box<Refund>, Expect, PayoutId),
+    /// It was retried before: this is the successor.
+    Repeated(PayoutId),
+    /// Callers of the failed payout may still be at it: not before this time, in ms.
+    Busy(u64),
+    /// The named payout is the current one, and has not failed.
+    NotFailed(State),
+    /// The refund has no such payout.
+    Unknown,
+}
+
+/// Decides whether the failed payout `named` gets a successor.
+///
+/// Waiting ([`Timing::payout_busy_until`]) is what makes a second payout safe: a consumer that read the payout before
+/// it failed may be about to call, and a refusal is not always remembered under the key, so its call could still pay.
+#[must_use]
+pub fn retry(stored: &Refund, named: PayoutId, actor: &str, now_ms: u64, timing: &Timing) -> Retry {
+    let Some(payout) = stored.payout.as_ref().filter(|_| named.refund == stored.id && named.number > 0) else {
+        return Retry::Unknown;
+    };
+    let Some(successor) = named.successor().filter(|_| named.number <= payout.number) else {
+        return Retry::Unknown;
+    };
+    if named.number < payout.number {
+        return Retry::Repeated(successor);
+    }
+    if payout.state != State::Failed {
+        return Retry::NotFailed(payout.state);
+    }
+    let until = timing.payout_busy_until(payout.failed_ms.unwrap_or(now_ms));
+    if now_ms < until {
+        return Retry::Busy(until);
+    }
+    let due = Payout::due(successor.number, payout.amount, now_ms);
+    let next = stored.changed(due, What::Retried, By::Actor(String::from(actor)), now_ms);
+    Retry::Write(Box::new(next), stored.expect(named), successor)
+}
+
+/// What a person saw at the provider.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Seen {
+    /// It was paid, under this reference of the provider's.
+    Paid {
+        /// The provider's id of it.
+        reference: String,
+    },
+    /// It was not paid, and will not be.
+    NotPaid,
+}
+
+/// The decision on a resolve.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Resolve {
+    /// Write this.
+    Write(Box<Refund>, Expect),
+    /// It says so already.
+    Repeated,
+    /// The payout is not in review, and says otherwise.
+    NotInReview(State),
+    /// The refund has no payout.
+    Unknown,
+}
+
+/// Decides what a person's word makes of the current payout.
+#[must_use]
+pub fn resolve(stored: &Refund, seen: &Seen, actor: &str, now_ms: u64) -> Resolve {
+    let (Some(payout), Some(id)) = (stored.payout.as_ref(), stored.payout_id()) else { return Resolve::Unknown };
+    let state = match seen {
+        Seen::Paid { .. } => State::Paid,
+        Seen::NotPaid => State::Failed,
+    };
+    if payout.state == state {
+        return Resolve::Repeated;
+    }
+    if payout.state != State::Review {
+        return Resolve::NotInReview(payout.state);
+    }
+    let mut next = Payout { state, ..payout.clone() };
+    match seen {
+        Seen::Paid { reference } => {
+            next.reference = Some(reference.clone());
+            next.reason = None;
+        }
+        // Without a reference, so that the provider's own word, should it come after all, is stronger.
+        Seen::NotPaid => {
+            next.reference = None;
+            next.failed_ms = Some(now_ms);
+            next.reason = Some(Reason { code: String::from("resolved_not_paid"), detail: String::from("by a person") });
+        }
+    }
+    let next = stored.changed(next, line_of(state), By::Actor(String::from(actor)), now_ms);
+    Resolve::Write(Box::new(next), stored.expect(id))
+}

@@ -1,0 +1,113 @@
+//! The audit trail of a refund: what happened, when, and who did it.
+//!
+//! Written by the same conditional write as the change it tells of, so it can neither miss one nor invent one. Bounded:
+//! an item has a size limit, and a provider may send any number of events. It holds names of API keys and ids of
+//! events, no person's data.
+
+use alloc::{string::String, vec::Vec};
+
+/// Lines kept. A line is at most about 200 bytes, so a full trail is 10 KB of the item's 400 KB (Amazon DynamoDB
+/// Developer Guide, quotas).
+pub const TRAIL_MAX: usize = 50;
+/// The first lines, which are never dropped: created, decided.
+const KEPT: usize = 2;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// The refund was created.
+    Created,
+    /// It was approved, and its first payout created.
+    Approved,
+    /// It was rejected.
+    Rejected,
+    /// A payout is about to be called for, the first time.
+    FirstCall,
+    /// The provider has it and has not decided.
+    Submitted,
+    /// The provider paid.
+    Paid,
+    /// The payout failed.
+    Failed,
+    /// A person has to look.
+    Review,
+    /// A failed payout got a successor.
+    Retried,
+    /// An event of the provider that changed no state.
+    Event,
+}
+
+impl What {
+    /// The word in answers and in the stored item.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::FirstCall => "payout_called",
+            Self::Submitted => "payout_submitted",
+            Self::Paid => "payout_paid",
+            Self::Failed => "payout_failed",
+            Self::Review => "payout_review",
+            Self::Retried => "payout_retried",
+            Self::Event => "event",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Created,
+        Self::Approved,
+        Self::Rejected,
+        Self::FirstCall,
+        Self::Submitted,
+        Self::Paid,
+        Self::Failed,
+        Self::Review,
+        Self::Retried,
+        Self::Event,
+    ];
+
+    /// What a word says, exactly as [`What::as_str`] writes it.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|what| what.as_str() == word)
+    }
+}
+
+/// Who did it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum By {
+    /// A person or program, by the name of its API key.
+    Actor(String),
+    /// The payout function, on what the provider answered.
+    Payout,
+    /// An event of the provider, by its id.
+    Event(String),
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// When, in ms.
+    pub at_ms: u64,
+    /// What.
+    pub what: What,
+    /// Who.
+    pub by: By,
+}
+
+/// The lines, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Trail(pub Vec<Line>);
+
+impl Trail {
+    /// Adds a line. When the trail is full, its oldest line goes that tells neither of the creation nor of the decision.
+    pub fn push(&mut self, line: Line) {
+        self.0.push(line);
+        while self.0.len() > TRAIL_MAX {
+            self.0.remove(KEPT);
+        }
+    }
+}

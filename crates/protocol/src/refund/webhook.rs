@@ -1,0 +1,98 @@
+//! An event of the payment provider, applied to the payout that it names.
+//!
+//! Events arrive late, twice, and in any order, and their times have only seconds. Three things keep one from moving a
+//! payout back: its id is kept, its time and rank must be higher than those of the last one applied, and
+//! [`super::payout::hear`] knows no way back. The event is taken by the same conditional write that applies it.
+
+use super::{
+    EVENTS_KEPT, Refund,
+    id::PayoutId,
+    line_of,
+    payout::{Finding, hear},
+    trail::{By, What},
+};
+use crate::expect::Expect;
+use alloc::{boxed::Box, string::String};
+
+/// Where an event stands among others about the same payout: by time, and within one second by rank (pending <
+/// succeeded < failed).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Order {
+    /// When the provider made the event, in whole seconds.
+    pub created_s: u64,
+    /// 1 pending, 2 succeeded, 3 failed.
+    pub rank: u8,
+}
+
+/// A verified event about a payout of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// The provider's id of the event.
+    pub id: String,
+    /// When the provider made it, in whole seconds.
+    pub created_s: u64,
+    /// Which payout it is about, by our metadata.
+    pub payout: PayoutId,
+    /// What it says.
+    pub finding: Finding,
+}
+
+impl Event {
+    /// Its place among others.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        let rank = match self.finding {
+            Finding::Pending { .. } => 1,
+            Finding::Succeeded { .. } => 2,
+            Finding::Failed { .. } => 3,
+            // An event is about an object that exists; adapters make none of these from one.
+            Finding::Refused(_) | Finding::Unclear(_) => 0,
+        };
+        Order { created_s: self.created_s, rank }
+    }
+}
+
+/// Why an event has no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ignored {
+    /// It was applied before.
+    Repeated,
+    /// One that comes after it was applied before.
+    OutOfOrder,
+    /// The refund has no such payout now. If it says that the provider paid one that was given up, that is an alarm.
+    NotCurrent,
+}
+
+/// The decision.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Apply {
+    /// Write this.
+    Write(Box<Refund>, Expect),
+    /// Answer 200, and nothing else.
+    Ignore(Ignored),
+}
+
+/// Decides from the stored refund.
+#[must_use]
+pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
+    if stored.events.contains(&event.id) {
+        return Apply::Ignore(Ignored::Repeated);
+    }
+    let Some(payout) = stored.payout.as_ref().filter(|_| stored.payout_id() == Some(event.payout)) else {
+        return Apply::Ignore(Ignored::NotCurrent);
+    };
+    let order = event.order();
+    if payout.applied.is_some_and(|last| order <= last) {
+        return Apply::Ignore(Ignored::OutOfOrder);
+    }
+    let heard = hear(payout, &event.finding, now_ms);
+    let what = heard.as_ref().map_or(What::Event, |heard| line_of(heard.state));
+    let mut payout = heard.unwrap_or_else(|| payout.clone());
+    payout.applied = Some(order);
+    let mut next = stored.changed(payout, what, By::Event(event.id.clone()), now_ms);
+    next.events.push(event.id.clone());
+    while next.events.len() > EVENTS_KEPT {
+        next.events.remove(0);
+    }
+    Apply::Write(Box::new(next), stored.expect(event.payout))
+}

@@ -1,0 +1,345 @@
+//! Each machine of refunds: which effects, in which order, after which outcomes.
+
+use super::{NOW, TIMING, approved, decision, in_state, payout, pending, reason, refused, succeeded, waits};
+use crate::machine::{done, go};
+use protocol::{
+    machine::{
+        Machine, Named,
+        change_payout::{self, Answer as Changed, Ask, ChangePayout},
+        create_refund::{self, CreateRefund},
+        decide_refund::{self, DecideRefund},
+        payout::{self as consumer, Answer, Effect, Outcome, Payout, Purpose, Receive, Verdict},
+        payout_dead_letter::{self as grave, PayoutDeadLetter},
+        relay::{self, Entry, Record, Relay},
+    },
+    refund::{
+        Refund,
+        create::Prior,
+        decide::{Verdict as Way, decided},
+        payout::State,
+        person::{Retry, Seen},
+        step::Listed,
+        webhook::Event,
+    },
+};
+
+#[test]
+fn a_create_is_one_write_and_an_answer() {
+    use create_refund::{EFFECTS, Effect, Outcome, Verdict};
+    let (machine, effects) = go(CreateRefund::new(pending()).step(Outcome::Start, 0));
+    assert_eq!(effects, [Effect::Put(Box::new(pending()))]);
+    assert_eq!(effects[0].name(), EFFECTS[0]);
+    let id = pending().id;
+    let prior = |item: &Refund| Prior { id: item.id, fingerprint: item.fingerprint };
+    let mut first = pending();
+    first.id.nonce = protocol::ids::Nonce([1; 5]);
+    let mut other = first.clone();
+    other.fingerprint.hash[0] ^= 1;
+    for (outcome, verdict) in [
+        (Outcome::Written, Verdict::Created(id)),
+        (Outcome::Taken(prior(&pending())), Verdict::Created(id)),
+        (Outcome::Taken(prior(&first)), Verdict::Duplicate(first.id)),
+        (Outcome::Taken(prior(&other)), Verdict::Reused),
+        (Outcome::Unknown, Verdict::Unavailable),
+    ] {
+        assert_eq!(done(machine.clone().step(outcome, 0)), verdict);
+    }
+    assert_eq!(machine.clone().stuck(), Verdict::Unavailable);
+    assert_eq!(go(machine.clone().step(Outcome::Start, 0)), (machine, vec![]));
+}
+
+fn deciding(way: Way) -> DecideRefund {
+    let machine = DecideRefund::new("acme", pending().id, decision(way, 2));
+    let (machine, effects) = go(machine.step(decide_refund::Outcome::Start, 0));
+    assert_eq!(effects[0].name(), decide_refund::EFFECTS[0]);
+    machine
+}
+
+#[test]
+fn a_decision_is_written_before_its_copy_is_sent_and_only_the_winner_sends() {
+    use decide_refund::{Effect, Outcome, Verdict};
+    let won = |way, payout| Verdict::Decided { decision: decision(way, 2), payout, already: false };
+    let mine = decided(&pending(), &decision(Way::Approve, 2));
+    for outcome in [Outcome::Written, Outcome::Conflict(Some(Box::new(mine)))] {
+        let (machine, effects) = go(deciding(Way::Approve).step(outcome, 0));
+        assert_eq!(effects, [Effect::Send(payout(1))]);
+        assert_eq!(machine.clone().stuck(), won(Way::Approve, Some(payout(1))));
+        assert_eq!(done(machine.step(Outcome::Sent, 0)), won(Way::Approve, Some(payout(1))));
+    }
+    assert_eq!(done(deciding(Way::Reject).step(Outcome::Written, 0)), won(Way::Reject, None));
+
+    let lost = |way, stored| done(deciding(way).step(Outcome::Conflict(stored), 0));
+    let stored = || Some(Box::new(approved()));
+    let first = decision(Way::Approve, 1);
+    let already = Verdict::Decided { decision: first.clone(), payout: Some(payout(1)), already: true };
+    assert_eq!(lost(Way::Approve, stored()), already);
+    assert_eq!(lost(Way::Reject, stored()), Verdict::NotPending(first));
+    assert_eq!(lost(Way::Reject, None), Verdict::NotFound);
+    assert_eq!(done(deciding(Way::Approve).step(Outcome::Unknown, 0)), Verdict::Unavailable);
+    assert_eq!(deciding(Way::Approve).stuck(), Verdict::Unavailable);
+}
+
+/// An approval's repeat names the first payout, even when a retry has made another.
+#[test]
+fn approving_again_names_the_first_payout_for_ever() {
+    let mut retried = approved();
+    retried.payout.as_mut().unwrap().number = 3;
+    let outcome = decide_refund::Outcome::Conflict(Some(Box::new(retried)));
+    let decide_refund::Verdict::Decided { payout: named, .. } = done(deciding(Way::Approve).step(outcome, 0)) else {
+        panic!()
+    };
+    assert_eq!(named, Some(payout(1)));
+}
+
+fn receive(ends: u64) -> Payout {
+    let receive = Receive { copy: payout(1), receives: 1, jitter_permille: 0, invocation_ends_ms: ends };
+    let (machine, effects) = go(Payout::new(receive, TIMING).step(Outcome::Start, NOW));
+    assert_eq!(effects, [Effect::Read]);
+    machine
+}
+
+/// The machine that has read this and has credentials, and what it asks for.
+fn prepared(item: Refund, ends: u64, now: u64) -> (Payout, Effect) {
+    let (machine, effects) = go(receive(ends).step(Outcome::Read(Some(Box::new(item))), now));
+    assert_eq!(effects, [Effect::Prepare]);
+    one(go(machine.step(Outcome::Prepared, now)))
+}
+
+fn one((machine, mut effects): (Payout, Vec<Effect>)) -> (Payout, Effect) {
+    assert_eq!(effects.len(), 1, "{effects:?}");
+    (machine, effects.pop().unwrap())
+}
+
+fn written(step: (Payout, Effect), purpose: Purpose) -> (Payout, Box<Refund>) {
+    match step.1 {
+        Effect::Write { purpose: why, item, .. } if why == purpose => (step.0, item),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn released(step: (Payout, Effect)) -> u64 {
+    let Effect::Release { delay_ms } = step.1 else { panic!("{:?}", step.1) };
+    assert_eq!(done(step.0.step(Outcome::Released, NOW)), Verdict::Keep);
+    delay_ms
+}
+
+#[test]
+fn read_prepare_stamp_call_record_and_then_acknowledge() {
+    let (machine, stamped) = written(prepared(approved(), u64::MAX, NOW), Purpose::Stamp);
+    assert_eq!(stamped.payout.as_ref().unwrap().first_call_ms, Some(NOW));
+    let (machine, effect) = one(go(machine.step(Outcome::Written, NOW)));
+    assert_eq!(effect, Effect::Call { key: payout(1), amount: 4_200, refund: stamped.clone() });
+    let (machine, item) =
+        written(one(go(machine.step(Outcome::Called(Answer::Heard(succeeded())), NOW))), Purpose::Record);
+    assert_eq!(item.payout.as_ref().unwrap().state, State::Paid);
+    assert!(matches!(done(machine.clone().step(Outcome::Written, NOW)), Verdict::Ack(_)));
+    // The SDK's own repeat meets what its first try wrote.
+    assert!(matches!(done(machine.clone().step(Outcome::Conflict(Some(item)), NOW)), Verdict::Ack(_)));
+    // Somebody else wrote something else: the finding is written over that.
+    let (_, again) = written(one(go(machine.step(Outcome::Conflict(Some(stamped)), NOW))), Purpose::Record);
+    assert_eq!(again.payout.unwrap().state, State::Paid);
+}
+
+#[test]
+fn a_copy_that_is_not_needed_is_acknowledged_after_one_read() {
+    for state in [State::Paid, State::Failed, State::Review] {
+        let read = Outcome::Read(Some(Box::new(in_state(state))));
+        assert!(matches!(done(receive(u64::MAX).step(read, NOW)), Verdict::Ack(_)));
+    }
+    for outcome in [Outcome::Read(None), Outcome::ReadFailed] {
+        assert_eq!(released(one(go(receive(u64::MAX).step(outcome, NOW)))), 10_000);
+    }
+}
+
+#[test]
+fn a_submitted_payout_is_looked_for_and_its_copy_kept() {
+    let (machine, effect) = prepared(in_state(State::Submitted), u64::MAX, NOW);
+    assert!(matches!(effect, Effect::Look { .. }));
+    let list = vec![Listed { payout: payout(1), finding: waits() }];
+    assert_eq!(released(one(go(machine.clone().step(Outcome::Listed(list), NOW)))), 10_000);
+    assert_eq!(released(one(go(machine.step(Outcome::LookFailed, NOW)))), 10_000);
+}
+
+#[test]
+fn what_says_nothing_is_asked_again_under_the_same_key_and_never_acknowledged() {
+    let (machine, effect) = prepared(in_state(State::Due), u64::MAX, NOW + 1);
+    assert!(matches!(effect, Effect::Call { key, .. } if key == payout(1)));
+    for (after_ms, delay) in [(None, 10_000), (Some(70_000), 70_000), (Some(u64::MAX), 43_200_000)] {
+        let later = Outcome::Called(Answer::Later { reason: reason("timeout"), after_ms });
+        assert_eq!(released(one(go(machine.clone().step(later, NOW)))), delay);
+    }
+}
+
+#[test]
+fn a_refusal_is_believed_only_after_a_listing() {
+    let (machine, _) = prepared(in_state(State::Due), u64::MAX, NOW);
+    let (machine, effect) = one(go(machine.step(Outcome::Called(Answer::Heard(refused())), NOW)));
+    assert!(matches!(effect, Effect::Look { .. }));
+    let (_, item) = written(one(go(machine.clone().step(Outcome::Listed(vec![]), NOW))), Purpose::Record);
+    let failed = item.payout.unwrap();
+    assert_eq!((failed.state, failed.reason.unwrap().code.as_str()), (State::Failed, "charge_disputed"));
+    let list = vec![Listed { payout: payout(1), finding: succeeded() }];
+    let (_, item) = written(one(go(machine.step(Outcome::Listed(list), NOW))), Purpose::Record);
+    assert_eq!(item.payout.unwrap().state, State::Paid);
+}
+
+/// A listing that does not answer says nothing; an empty one says that the provider has nothing.
+#[test]
+fn a_listing_that_fails_is_not_an_empty_one() {
+    let (machine, _) = prepared(in_state(State::Due), u64::MAX, NOW);
+    let (refused_once, _) = one(go(machine.step(Outcome::Called(Answer::Heard(refused())), NOW)));
+    assert_eq!(released(one(go(refused_once.step(Outcome::LookFailed, NOW)))), 10_000);
+    let settled = TIMING.payout_busy_until(NOW + TIMING.payout_window);
+    let (past_the_window, effect) = prepared(in_state(State::Due), u64::MAX, settled);
+    assert!(matches!(effect, Effect::Look { .. }));
+    assert_eq!(released(one(go(past_the_window.step(Outcome::LookFailed, settled)))), 10_000);
+}
+
+#[test]
+fn past_the_window_nothing_is_called() {
+    let past = NOW + TIMING.payout_window;
+    let (machine, effect) = prepared(in_state(State::Due), u64::MAX, past);
+    assert!(matches!(effect, Effect::Look { .. }));
+    assert_eq!(released(one(go(machine.clone().step(Outcome::Listed(vec![]), past)))), 10_000);
+    let settled = TIMING.payout_busy_until(past);
+    let (_, item) = written(one(go(machine.step(Outcome::Listed(vec![]), settled))), Purpose::Record);
+    assert_eq!(item.payout.unwrap().state, State::Review);
+}
+
+#[test]
+fn a_lost_stamp_goes_on_with_the_winner_s_and_another_payout_is_acknowledged() {
+    let (machine, _) = written(prepared(approved(), u64::MAX, NOW), Purpose::Stamp);
+    let stored = Some(Box::new(in_state(State::Due)));
+    let (_, effect) = one(go(machine.clone().step(Outcome::Conflict(stored), NOW)));
+    assert!(matches!(effect, Effect::Call { .. }));
+    let mut retried = approved();
+    retried.payout.as_mut().unwrap().number = 2;
+    let verdict = done(machine.clone().step(Outcome::Conflict(Some(Box::new(retried))), NOW));
+    assert!(matches!(verdict, Verdict::Ack(_)));
+    for outcome in [Outcome::WriteUnknown, Outcome::Conflict(None)] {
+        assert_eq!(released(one(go(machine.clone().step(outcome, NOW)))), 10_000);
+    }
+}
+
+#[test]
+fn nothing_is_asked_that_would_not_be_recorded_in_time() {
+    let least = TIMING.call + TIMING.record + TIMING.margin;
+    for (ends, asks) in [(NOW + least, false), (NOW + least + 1, true)] {
+        for item in [approved(), in_state(State::Due), in_state(State::Submitted)] {
+            let step = prepared(item, ends, NOW);
+            if asks {
+                assert!(!matches!(step.1, Effect::Release { .. }));
+            } else {
+                assert_eq!(released(step), 0);
+            }
+        }
+    }
+    // The stamp took too long.
+    let (machine, _) = written(prepared(approved(), NOW + least + 1, NOW), Purpose::Stamp);
+    assert_eq!(released(one(go(machine.step(Outcome::Written, NOW + 1)))), 0);
+}
+
+#[test]
+fn a_record_is_written_again_while_there_is_time() {
+    let (machine, _) = prepared(in_state(State::Due), NOW + 40_000, NOW);
+    let (machine, item) =
+        written(one(go(machine.step(Outcome::Called(Answer::Heard(succeeded())), NOW))), Purpose::Record);
+    let (again, same) = written(one(go(machine.step(Outcome::WriteUnknown, NOW))), Purpose::Record);
+    assert_eq!(item, same);
+    assert_eq!(released(one(go(again.step(Outcome::WriteUnknown, NOW + 30_000)))), 10_000);
+}
+
+#[test]
+fn names_of_effects_and_a_machine_that_waits_for_nothing() {
+    let (machine, _) = prepared(in_state(State::Due), u64::MAX, NOW);
+    assert_eq!(machine.clone().stuck(), Verdict::Keep);
+    assert_eq!(go(machine.clone().step(Outcome::Written, NOW)), (machine, vec![]));
+    let (_, stamp) = prepared(approved(), u64::MAX, NOW);
+    let names = [Effect::Read.name(), Effect::Prepare.name(), stamp.name()];
+    assert_eq!(names, consumer::EFFECTS[..3]);
+}
+
+#[test]
+fn a_change_is_read_decided_and_written_and_a_lost_write_is_decided_again() {
+    use change_payout::{Effect, Outcome, Verdict};
+    let busy = TIMING.payout_busy_until(NOW);
+    let ask = Ask::Retry { named: payout(1), actor: "a".into() };
+    let (reading, effects) = go(ChangePayout::new(ask, TIMING).step(Outcome::Start, NOW));
+    assert_eq!(effects, [Effect::Read]);
+    let read = || Outcome::Read(Some(Box::new(in_state(State::Failed))));
+    let answer = done(reading.clone().step(read(), busy - 1));
+    assert_eq!(answer, Verdict::Answer(Changed::Retry(Retry::Busy(busy))));
+    let (writing, effects) = go(reading.clone().step(read(), busy));
+    let [Effect::Write { item, .. }] = &effects[..] else { panic!("{effects:?}") };
+    let (sending, effects) = go(writing.clone().step(Outcome::Written, busy));
+    assert_eq!(effects, [Effect::Send(payout(2))]);
+    assert!(matches!(sending.clone().stuck(), Verdict::Answer(Changed::Retry(Retry::Write(..)))));
+    assert!(matches!(done(sending.step(Outcome::Sent, busy)), Verdict::Answer(Changed::Retry(Retry::Write(..)))));
+    let repeated = done(writing.clone().step(Outcome::Conflict(Some(item.clone())), busy));
+    assert_eq!(repeated, Verdict::Answer(Changed::Retry(Retry::Repeated(payout(2)))));
+    assert_eq!(done(writing.clone().step(Outcome::Conflict(None), busy)), Verdict::NotFound);
+    assert_eq!(done(writing.step(Outcome::Unknown, busy)), Verdict::Unavailable);
+    assert_eq!(done(reading.clone().step(Outcome::Read(None), busy)), Verdict::NotFound);
+    assert_eq!(reading.stuck(), Verdict::Unavailable);
+}
+
+#[test]
+fn an_event_and_a_resolve_end_with_their_write() {
+    use change_payout::{Effect, Outcome, Verdict};
+    let event = Event { id: "evt".into(), created_s: 1, payout: payout(1), finding: succeeded() };
+    let resolve = Ask::Resolve { seen: Seen::NotPaid, actor: "a".into() };
+    for (ask, state) in [(Ask::Event(event), State::Due), (resolve, State::Review)] {
+        let (machine, _) = go(ChangePayout::new(ask, TIMING).step(Outcome::Start, NOW));
+        let (machine, effects) = go(machine.step(Outcome::Read(Some(Box::new(in_state(state)))), NOW));
+        assert!(matches!(effects[..], [Effect::Write { .. }]));
+        assert!(matches!(done(machine.step(Outcome::Written, NOW)), Verdict::Answer(_)));
+    }
+}
+
+#[test]
+fn writes_that_are_always_lost_end() {
+    use change_payout::{Outcome, Verdict};
+    let resolve = Ask::Resolve { seen: Seen::NotPaid, actor: "a".into() };
+    let (machine, _) = go(ChangePayout::new(resolve, TIMING).step(Outcome::Start, NOW));
+    let stored = || Some(Box::new(in_state(State::Review)));
+    let (mut machine, _) = go(machine.step(Outcome::Read(stored()), NOW));
+    for _ in 1..8 {
+        machine = go(machine.step(Outcome::Conflict(stored()), NOW)).0;
+    }
+    assert_eq!(done(machine.step(Outcome::Conflict(stored()), NOW)), Verdict::Unavailable);
+}
+
+#[test]
+fn a_dead_letter_is_sent_again_before_it_is_deleted() {
+    use grave::{Effect, Outcome, Verdict};
+    let (reading, effects) = go(PayoutDeadLetter::new(payout(1)).step(Outcome::Start, NOW));
+    assert_eq!(effects, [Effect::Read]);
+    let read = |state| Outcome::Read(Some(Box::new(in_state(state))));
+    for state in [State::Due, State::Submitted] {
+        let (machine, effects) = go(reading.clone().step(read(state), NOW));
+        assert_eq!(effects, [Effect::Redrive]);
+        assert_eq!(done(machine.clone().step(Outcome::NotRedriven, NOW)), Verdict::Leave);
+        assert_eq!(done(machine.step(Outcome::Redriven, NOW)), Verdict::Redriven);
+    }
+    for state in [State::Paid, State::Failed, State::Review] {
+        assert!(matches!(done(reading.clone().step(read(state), NOW)), Verdict::Delete(_)));
+    }
+    for outcome in [Outcome::Read(None), Outcome::ReadFailed] {
+        assert_eq!(done(reading.clone().step(outcome, NOW)), Verdict::Leave);
+    }
+    assert_eq!(reading.stuck(), Verdict::Leave);
+}
+
+#[test]
+fn the_relay_handles_payouts_among_messages() {
+    let old = NOW - 30_000;
+    let records =
+        vec![Record::Message { at_ms: old, chunks: 1 }, Record::Payout { at_ms: NOW }, Record::Payout { at_ms: old }];
+    let (machine, effects) = go(Relay::new(records, 30_000).step(relay::Outcome::Start, NOW));
+    assert_eq!(effects, [0, 1, 2].map(relay::Effect::Look));
+    let (machine, _) = go(machine.step(relay::Outcome::Looked { record: 2, present: vec![0] }, NOW));
+    let (machine, _) = go(machine.step(relay::Outcome::Looked { record: 0, present: vec![] }, NOW));
+    let (_, effects) = go(machine.step(relay::Outcome::Looked { record: 1, present: vec![] }, NOW));
+    let expected = vec![Entry { record: 0, chunk: 0, delay_ms: 0 }, Entry { record: 1, chunk: 0, delay_ms: 30_000 }];
+    assert_eq!(effects, [relay::Effect::Send(expected)]);
+}

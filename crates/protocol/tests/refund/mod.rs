@@ -1,0 +1,90 @@
+//! Refunds: each decision over its whole table, and each machine step by step.
+
+mod decisions;
+mod ids;
+mod machines;
+mod payout;
+mod person;
+mod webhook;
+
+use protocol::{
+    answer::Reason,
+    ids::Nonce,
+    refund::{
+        Refund,
+        decide::{Decision, Verdict, decided},
+        id::PayoutId,
+        payout::{Finding, State},
+        request::{RefundRequest, Why},
+    },
+    timing::Timing,
+};
+
+pub(crate) const TIMING: Timing = Timing::PRODUCTION;
+pub(crate) const NOW: u64 = 1_000_000;
+
+pub(crate) fn request() -> RefundRequest {
+    RefundRequest {
+        order: "order-1042".into(),
+        payment: "pi_1".into(),
+        amount: 4_200,
+        currency: "usd".into(),
+        reason: Why::RequestedByCustomer,
+        note: None,
+    }
+}
+
+pub(crate) fn pending() -> Refund {
+    Refund::new("acme", "k", "shop", Nonce([7; 5]), request(), 1)
+}
+
+pub(crate) fn decision(verdict: Verdict, nonce: u8) -> Decision {
+    Decision { verdict, by: format!("admin {nonce}"), at_ms: NOW, nonce: Nonce([nonce; 5]) }
+}
+
+pub(crate) fn approved() -> Refund {
+    decided(&pending(), &decision(Verdict::Approve, 1))
+}
+
+/// An approved refund whose payout is as `change` makes it.
+pub(crate) fn with(change: impl FnOnce(&mut protocol::refund::payout::Payout)) -> Refund {
+    let mut refund = approved();
+    change(refund.payout.as_mut().unwrap());
+    refund
+}
+
+pub(crate) fn in_state(state: State) -> Refund {
+    with(|payout| {
+        payout.state = state;
+        payout.first_call_ms = Some(NOW);
+        payout.failed_ms = (state == State::Failed).then_some(NOW);
+    })
+}
+
+pub(crate) fn payout(number: u16) -> PayoutId {
+    PayoutId { refund: pending().id, number }
+}
+
+pub(crate) fn reason(code: &str) -> Reason {
+    Reason { code: code.into(), detail: format!("the provider said {code}") }
+}
+
+pub(crate) fn succeeded() -> Finding {
+    Finding::Succeeded { reference: "re_1".into() }
+}
+
+pub(crate) fn waits() -> Finding {
+    Finding::Pending { reference: "re_1".into() }
+}
+
+pub(crate) fn failed() -> Finding {
+    Finding::Failed { reference: "re_1".into(), reason: reason("declined") }
+}
+
+pub(crate) fn refused() -> Finding {
+    Finding::Refused(reason("charge_disputed"))
+}
+
+pub(crate) fn unclear() -> Finding {
+    Finding::Unclear(reason("not_found"))
+}

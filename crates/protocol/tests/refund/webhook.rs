@@ -1,0 +1,80 @@
+//! Events: once, in the provider's order, and never back.
+
+use super::{NOW, failed, in_state, payout, pending, succeeded, waits, with};
+use protocol::refund::{
+    EVENTS_KEPT, Refund,
+    payout::{Finding, State},
+    trail::What,
+    webhook::{Apply, Event, Ignored, apply},
+};
+
+fn event(id: u32, created_s: u64, finding: Finding) -> Event {
+    Event { id: format!("evt_{id}"), created_s, payout: payout(1), finding }
+}
+
+fn applied(item: &Refund, event: &Event) -> Refund {
+    match apply(item, event, NOW) {
+        Apply::Write(item, _) => *item,
+        Apply::Ignore(why) => panic!("{why:?}"),
+    }
+}
+
+fn state(item: &Refund) -> State {
+    item.payout.as_ref().unwrap().state
+}
+
+#[test]
+fn an_event_is_applied_once_and_only_after_those_before_it() {
+    let first = event(1, 10, succeeded());
+    let paid = applied(&in_state(State::Due), &first);
+    assert_eq!(state(&paid), State::Paid);
+    assert_eq!(apply(&paid, &first, NOW), Apply::Ignore(Ignored::Repeated));
+    for late in [event(2, 9, failed()), event(3, 10, waits()), event(4, 10, succeeded())] {
+        assert_eq!(apply(&paid, &late, NOW), Apply::Ignore(Ignored::OutOfOrder), "{late:?}");
+    }
+    for next in [event(5, 10, failed()), event(6, 11, failed())] {
+        let back = applied(&paid, &next);
+        assert_eq!((state(&back), back.payout.as_ref().unwrap().failed_ms), (State::Failed, Some(NOW)));
+    }
+    // Later, but it says less: taken, and told in the trail alone.
+    let told = applied(&paid, &event(7, 11, waits()));
+    assert_eq!((state(&told), told.trail.0.last().unwrap().what), (State::Paid, What::Event));
+}
+
+/// Three events of one payout, in every order and each twice: the end is the same.
+#[test]
+fn any_order_of_events_ends_alike() {
+    let events = [event(1, 10, waits()), event(2, 10, succeeded()), event(3, 10, failed())];
+    for a in 0..3 {
+        for b in 0..3 {
+            for c in 0..3 {
+                let mut item = in_state(State::Due);
+                for at in [a, b, c, a, b, c] {
+                    if let Apply::Write(next, _) = apply(&item, &events[at], NOW) {
+                        item = *next;
+                    }
+                }
+                let expected = [State::Submitted, State::Paid, State::Failed][a.max(b).max(c)];
+                assert_eq!(state(&item), expected, "{a} {b} {c}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_event_about_another_payout_is_ignored() {
+    let successor = with(|payout| payout.number = 2);
+    for item in [successor, pending()] {
+        assert_eq!(apply(&item, &event(1, 1, succeeded()), NOW), Apply::Ignore(Ignored::NotCurrent));
+    }
+}
+
+#[test]
+fn event_ids_are_bounded_and_one_that_was_dropped_is_out_of_order() {
+    let mut item = in_state(State::Submitted);
+    for at in 0..100 {
+        item = applied(&item, &event(at, u64::from(at), waits()));
+    }
+    assert_eq!(item.events.len(), EVENTS_KEPT);
+    assert_eq!(apply(&item, &event(0, 0, waits()), NOW), Apply::Ignore(Ignored::OutOfOrder));
+}

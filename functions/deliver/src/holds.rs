@@ -1,0 +1,251 @@
+//! What this instance knows of holds, and what it does about them.
+//!
+//! Used by [`crate::receive`]: before the claim it asks whether a provider may be called for the copy's project, and beside
+//! the record it says what the calls taught. Everything is remembered for `Timing::hold_cache`, so most copies read
+//! nothing. The decisions are `protocol::hold`'s; here they meet the table, the secret and the clock. Nothing here is
+//! needed for correctness: where the table does not answer, copies are delivered as if there were no hold.
+
+use platform::{Clock, Random, Remembered, events};
+use protocol::{
+    answer::Reason,
+    expect::Expect,
+    hold::{Gate, Hold, Provider, gate, lifted, refused, unused},
+    ids::OwnerToken,
+    timing::Timing,
+};
+use push::Push;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use store::{HoldWrite, Store};
+
+/// Projects remembered at once, with a hold or without. A few hundred bytes each.
+const PROJECTS_MAX: usize = 1_000;
+/// Lost compare-and-sets in a row before the hold is left to others: they are writing it.
+const TRIES_MAX: u8 = 3;
+
+type Key = (String, Provider);
+
+/// The holds, as far as this instance knows. One per process.
+#[derive(Clone, Debug)]
+pub struct Holds {
+    store: Store,
+    push: Push,
+    clock: Clock,
+    random: Random,
+    timing: Timing,
+    memory: Arc<Mutex<Memory>>,
+}
+
+#[derive(Debug)]
+struct Memory {
+    holds: Remembered<Key, Option<Hold>>,
+    /// Versions of the secrets of held projects.
+    versions: Remembered<Key, Option<String>>,
+}
+
+/// What a hold means for a copy.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// There is none.
+    Open,
+    /// There is one, and this copy finds out whether it still must be.
+    Probe(Hold),
+    /// Nobody calls; look again then, in ms.
+    Held {
+        /// In ms since the Unix epoch.
+        until_ms: u64,
+    },
+}
+
+/// Credentials that were refused.
+#[derive(Debug)]
+pub(crate) struct Refusal<'a> {
+    /// Why; kept with the hold.
+    pub(crate) reason: &'a Reason,
+    /// The version of the secret that was used, if that is known.
+    pub(crate) used: Option<&'a str>,
+    /// The sentence for the log. None of a provider that was called for a device: it may quote the device's token.
+    pub(crate) told: Option<&'a str>,
+}
+
+impl Holds {
+    /// Nothing is read before the first copy.
+    #[must_use]
+    pub fn new(store: Store, push: Push, clock: Clock, random: Random, timing: Timing) -> Self {
+        let memory = Memory {
+            holds: Remembered::new(PROJECTS_MAX, timing.hold_cache),
+            versions: Remembered::new(PROJECTS_MAX, timing.hold_cache),
+        };
+        Self { store, push, clock, random, timing, memory: Arc::new(Mutex::new(memory)) }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, key: &Key, hold: Option<Hold>) {
+        let lasting = hold.as_ref().is_some_and(|hold| hold.held);
+        self.memory().holds.put(key.clone(), hold, lasting, self.clock.now_ms());
+    }
+
+    /// Fresh for each write. Without random bytes a writer may take another's identical write for its own, which costs a
+    /// second probe.
+    fn me(&self) -> OwnerToken {
+        OwnerToken(self.random.bytes().unwrap_or_default())
+    }
+
+    fn soon(&self) -> u64 {
+        self.clock.now_ms().saturating_add(self.timing.hold_look(0))
+    }
+
+    async fn known(&self, key: &Key) -> Option<Hold> {
+        let remembered = self.memory().holds.get(key, self.clock.now_ms());
+        if let Some(known) = remembered {
+            return known;
+        }
+        match self.store.hold(&key.0, key.1).await {
+            Ok(hold) => {
+                self.remember(key, hold.clone());
+                hold
+            }
+            Err(error) => {
+                tracing::warn!(project = key.0, provider = key.1.as_str(), error = %error, "a hold was not read");
+                None
+            }
+        }
+    }
+
+    async fn version(&self, key: &Key) -> Option<String> {
+        let remembered = self.memory().versions.get(key, self.clock.now_ms());
+        match remembered {
+            Some(version) => version,
+            None => self.version_now(key).await,
+        }
+    }
+
+    async fn version_now(&self, key: &Key) -> Option<String> {
+        let version = self.push.credentials_version(&key.0, key.1).await;
+        self.memory().versions.put(key.clone(), version.clone(), true, self.clock.now_ms());
+        version
+    }
+
+    /// Whether a provider may be called for a project. Of all instances that ask when a probe is due, one gets it.
+    pub(crate) async fn enter(&self, project: &str, provider: Provider) -> Entry {
+        let key = (project.to_owned(), provider);
+        let stored = self.known(&key).await;
+        let decide = |credentials: Option<&str>| {
+            gate(stored.as_ref(), credentials, self.me(), self.clock.now_ms(), &self.timing)
+        };
+        let decided = match decide(None) {
+            // Other credentials than those that were refused are tried at once.
+            Gate::Held { .. } => decide(self.version(&key).await.as_deref()),
+            other => other,
+        };
+        match decided {
+            Gate::Open => Entry::Open,
+            Gate::Held { until_ms } => Entry::Held { until_ms },
+            Gate::Probe(next, expect) => self.probe(&key, next, expect).await,
+        }
+    }
+
+    async fn probe(&self, key: &Key, next: Hold, expect: Expect) -> Entry {
+        match self.store.write_hold(&key.0, key.1, &next, expect).await {
+            HoldWrite::Written => {
+                self.remember(key, Some(next.clone()));
+                self.push.doubt(&key.0, key.1);
+                tracing::info!(
+                    project = key.0,
+                    provider = key.1.as_str(),
+                    "a chunk tries the credentials of a held project"
+                );
+                Entry::Probe(next)
+            }
+            HoldWrite::Conflict(winner) => {
+                let entry = match gate(winner.as_ref(), None, self.me(), self.clock.now_ms(), &self.timing) {
+                    Gate::Open => Entry::Open,
+                    Gate::Held { until_ms } => Entry::Held { until_ms },
+                    Gate::Probe(..) => Entry::Held { until_ms: self.soon() },
+                };
+                self.remember(key, winner);
+                entry
+            }
+            HoldWrite::Unknown(error) => {
+                tracing::warn!(project = key.0, provider = key.1.as_str(), error = %error, "a probe is uncertain");
+                Entry::Held { until_ms: self.soon() }
+            }
+        }
+    }
+
+    /// The credentials of a project were refused. Begins a hold, or writes down
+    /// another reason; says when to look again, in ms. Credentials that have been replaced since begin none: the new ones
+    /// are used next.
+    pub(crate) async fn refused(&self, project: &str, provider: Provider, refusal: Refusal<'_>) -> u64 {
+        let Refusal { reason, used, told } = refusal;
+        let key = (project.to_owned(), provider);
+        let current = self.version_now(&key).await;
+        if let (Some(used), Some(current)) = (used, current.as_deref())
+            && used != current
+        {
+            self.push.doubt(project, provider);
+            return self.soon();
+        }
+        let version = current.as_deref().or(used).unwrap_or_default();
+        let mut stored = self.known(&key).await;
+        for _ in 0..TRIES_MAX {
+            let now_ms = self.clock.now_ms();
+            let Some((item, expect)) = refused(stored.as_ref(), reason, version, self.me(), now_ms, &self.timing)
+            else {
+                break;
+            };
+            match self.store.write_hold(project, provider, &item, expect).await {
+                HoldWrite::Written => {
+                    if !stored.as_ref().is_some_and(|hold| hold.held) {
+                        let (provider, code) = (provider.as_str(), &reason.code);
+                        events::Hold { project, provider, change: "began", code, detail: told, held_ms: None }
+                            .emit(now_ms);
+                    }
+                    self.remember(&key, Some(item));
+                    break;
+                }
+                HoldWrite::Conflict(winner) => {
+                    self.remember(&key, winner.clone());
+                    stored = winner;
+                }
+                HoldWrite::Unknown(error) => {
+                    tracing::warn!(project, provider = provider.as_str(), error = %error, "a hold is uncertain");
+                    break;
+                }
+            }
+        }
+        self.soon()
+    }
+
+    /// The credentials of a held project were taken.
+    pub(crate) async fn taken(&self, project: &str, provider: Provider, probe: &Hold) {
+        let now_ms = self.clock.now_ms();
+        let (item, expect) = lifted(probe, self.me(), now_ms);
+        match self.store.write_hold(project, provider, &item, expect).await {
+            HoldWrite::Written => {
+                self.remember(&(project.to_owned(), provider), Some(item));
+                let held_ms = Some(now_ms.saturating_sub(probe.since_ms));
+                let (provider, code) = (provider.as_str(), &probe.reason.code);
+                events::Hold { project, provider, change: "ended", code, detail: None, held_ms }.emit(now_ms);
+            }
+            HoldWrite::Conflict(winner) => self.remember(&(project.to_owned(), provider), winner),
+            HoldWrite::Unknown(error) => {
+                tracing::warn!(project, provider = provider.as_str(), error = %error, "lifting a hold is uncertain");
+            }
+        }
+    }
+
+    /// A probe met nothing to call: the next copy may have it.
+    pub(crate) async fn unused(&self, project: &str, provider: Provider, probe: &Hold) {
+        let (item, expect) = unused(probe, self.me(), self.clock.now_ms());
+        let key = (project.to_owned(), provider);
+        match self.store.write_hold(project, provider, &item, expect).await {
+            HoldWrite::Written => self.remember(&key, Some(item)),
+            HoldWrite::Conflict(winner) => self.remember(&key, winner),
+            // The probe after next is its time.
+            HoldWrite::Unknown(_) => {}
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What is logged and counted of one received payout copy: each call, each state that was recorded, and that it waits.
+//!
+//! Called by [`crate::receive`] where an answer comes back. A call that ends with its invocation has no answer and no line;
+//! the copy comes back, and the next call has the same key.
+
+use payments::{Class, NotPrepared, PROVIDER};
+use platform::{Clock, Stopwatch, events};
+use protocol::refund::Refund;
+use queue::PayoutV1;
+
+/// One copy in hand.
+#[derive(Debug)]
+pub(crate) struct Observed<'a> {
+    project: &'a str,
+    refund_id: String,
+    payout_id: String,
+    clock: &'a Clock,
+}
+
+impl<'a> Observed<'a> {
+    pub(crate) fn new(copy: &'a PayoutV1, clock: &'a Clock) -> Self {
+        let (refund_id, payout_id) = (copy.payout.refund.to_string(), copy.payout.to_string());
+        Self { project: &copy.project, refund_id, payout_id, clock }
+    }
+
+    /// A call came to an end.
+    pub(crate) fn called(&self, call: &'static str, class: Class, code: Option<&str>, watch: Stopwatch) {
+        events::PayoutCall {
+            project: self.project,
+            refund_id: &self.refund_id,
+            payout_id: &self.payout_id,
+            provider: PROVIDER,
+            call,
+            class: class.as_str(),
+            code,
+            latency_ms: watch.ms(),
+        }
+        .emit(self.clock.now_ms());
+    }
+
+    /// What was found is stored.
+    pub(crate) fn recorded(&self, refund: &Refund) {
+        let Some(payout) = &refund.payout else { return };
+        events::PayoutState {
+            project: self.project,
+            refund_id: &self.refund_id,
+            payout_id: &self.payout_id,
+            state: payout.state.as_str(),
+            code: payout.reason.as_ref().map(|reason| reason.code.as_str()),
+            by: "payout",
+        }
+        .emit(self.clock.now_ms());
+    }
+
+    /// No call can be made now.
+    pub(crate) fn waiting(&self, error: &NotPrepared) {
+        events::PayoutWaiting {
+            project: self.project,
+            refund_id: &self.refund_id,
+            payout_id: &self.payout_id,
+            code: error.code(),
+            detail: &error.to_string(),
+        }
+        .emit(self.clock.now_ms());
+    }
+}

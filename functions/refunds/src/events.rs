@@ -1,0 +1,29 @@
+//! The audit trail of a refund, as GET shows it.
+
+use platform::rfc3339_ms;
+use protocol::refund::{Refund, trail::By};
+use serde::Serialize;
+
+/// Who did what, when.
+#[derive(Debug, Serialize)]
+pub(crate) struct Event<'a> {
+    at: String,
+    what: &'static str,
+    /// The name of an API key, `payout` for what the payout function heard from the provider, or the provider's id of an
+    /// event.
+    by: &'a str,
+}
+
+/// The trail, oldest first.
+pub(crate) fn events(refund: &Refund) -> Vec<Event<'_>> {
+    let lines = refund.trail.0.iter().map(|line| Event {
+        at: rfc3339_ms(line.at_ms),
+        what: line.what.as_str(),
+        by: match &line.by {
+            By::Actor(name) => name,
+            By::Payout => "payout",
+            By::Event(id) => id,
+        },
+    });
+    lines.collect()
+}

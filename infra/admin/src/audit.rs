@@ -1,0 +1,30 @@
+//! The audit as a command: the function's own code, its own settings and its own exit codes.
+
+use crate::{answer::Answer, dead_letters::find_queue, failure::Failure, place::Place};
+use audit::{Audit, exit_code, report_json};
+use platform::NoBoundary;
+use protocol::machine::audit::Asked;
+use queue::Queue;
+use std::sync::Arc;
+
+pub(crate) async fn run(place: &Place) -> Result<Answer, Failure> {
+    let (store, sqs) = (place.store().await?, place.sqs().await?);
+    let name = place.queue_name(None, "DELIVERIES_QUEUE_URL", "deliveries")?;
+    let deliveries = Queue::new(sqs.clone(), find_queue(&sqs, &name).await?);
+    let name = place.queue_name(None, "PAYOUTS_QUEUE_URL", "payouts")?;
+    let payouts = Queue::new(sqs.clone(), find_queue(&sqs, &name).await?);
+    let audit = Audit::new(store, deliveries, payouts, place.clock.clone(), place.timing, Arc::new(NoBoundary));
+    let report = audit.run(Asked::Now, None).await?;
+    let text = format!(
+        "{}: {} items read, {} messages in range; enqueued again: {} without a delivery item, {} stuck in flight, {} \
+         stuck in a retry; {} that only a person can repair.",
+        report.ended.as_str(),
+        report.scanned,
+        report.messages,
+        report.no_delivery_item,
+        report.stuck_in_flight,
+        report.stuck_retry,
+        report.not_repaired
+    );
+    Ok(Answer::new(report_json(&report), text).exit(exit_code(&report)))
+}

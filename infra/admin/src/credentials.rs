@@ -1,0 +1,182 @@
+//! Commands about provider credentials.
+
+use crate::{
+    EXIT_FAILED, EXIT_FOUND, EXIT_OK,
+    answer::Answer,
+    args::{Credentials, Environment, PutCredentials},
+    failure::{Failure, said},
+    place::Place,
+    projects::existing,
+};
+use aws_sdk_secretsmanager::Client;
+use protocol::timing::Timing;
+use push::{Provider, Push, Report, malformed};
+use serde_json::{Value, json};
+use std::{io::Read, path::Path};
+use store::{Project, Store};
+
+/// Longest file that is read, in bytes: a secret has at most 65,536 (AWS Secrets Manager quotas).
+const FILE_MAX: u64 = 65_536;
+/// How long reading a secret and getting an access token may take together, in ms.
+const PREPARED_WITHIN_MS: u64 = 15_000;
+
+pub(crate) async fn run(place: &Place, command: Credentials) -> Result<Answer, Failure> {
+    match command {
+        Credentials::Put(command) => put(place, command).await,
+        Credentials::Check { project, provider } => check(place, &project, provider.map(Provider::from)).await,
+    }
+}
+
+async fn put(place: &Place, command: PutCredentials) -> Result<Answer, Failure> {
+    let provider = Provider::from(command.provider);
+    let store = place.store().await?;
+    let project = existing(place, &store, &command.project).await?;
+    let text = secret(&command, provider, &project, &read(&command.file)?)?;
+    let name = secret_name(place, &command.project, provider)?;
+    let secrets = place.secrets().await?;
+    let version = store_secret(&secrets, &name, &text).await?;
+    let mut value =
+        json!({"project": command.project, "provider": provider.as_str(), "secret": name, "version": version});
+    let stored = format!("Stored {name}, version {version}.");
+    if command.no_check {
+        return Ok(Answer::new(value, stored));
+    }
+    let push = push(place, secrets, store)?;
+    let report = push.check(&command.project, provider).await;
+    value["check"] = report_json(&report);
+    Ok(Answer::new(value, format!("{stored}\n{report}")).exit(exit(&report)))
+}
+
+/// A way to the providers. A person waits longer for an answer than a consumer may under its lease.
+fn push(place: &Place, secrets: Client, store: Store) -> Result<Push, Failure> {
+    let timing = Timing { token: PREPARED_WITHIN_MS, ..Timing::PRODUCTION };
+    Ok(Push::new(place.secret_name()?, secrets, store, place.clock.clone(), timing))
+}
+
+fn secret_name(place: &Place, project: &str, provider: Provider) -> Result<String, Failure> {
+    Ok(place.secret_name()?.secret_name.replace("{provider}", provider.as_str()).replace("{project}", project))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let file = |source| Failure::File { path: path.to_owned(), source };
+    let mut text = String::new();
+    let mut limited: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin().take(FILE_MAX + 1))
+    } else {
+        Box::new(std::fs::File::open(path).map_err(file)?.take(FILE_MAX + 1))
+    };
+    limited.read_to_string(&mut text).map_err(file)?;
+    if text.len() as u64 > FILE_MAX {
+        return Err(said(format!("{} has more than {FILE_MAX} bytes; a secret cannot hold it", path.display())));
+    }
+    Ok(text)
+}
+
+/// The text to store: what the file holds, or Apple's key with the ids that belong to it.
+fn secret(command: &PutCredentials, provider: Provider, project: &Project, file: &str) -> Result<String, Failure> {
+    let text = match (&command.key_id, &command.team_id) {
+        (Some(_), _) | (_, Some(_)) if provider != Provider::Apns => {
+            return Err(said("--key-id and --team-id go with --provider apns"));
+        }
+        (Some(key_id), Some(team_id)) => {
+            if project.apps.is_empty() {
+                return Err(said(format!(
+                    "the project {} has no apps, and Apple's key is used for apps: `sendonce projects set-apps` first",
+                    command.project
+                )));
+            }
+            let environment = match command.environment {
+                Environment::Sandbox => "sandbox",
+                Environment::Production => "production",
+            };
+            let apps = &project.apps;
+            let secret =
+                json!({"key": file, "key_id": key_id, "team_id": team_id, "environment": environment, "apps": apps});
+            secret.to_string()
+        }
+        _ if provider == Provider::Apns && !file.trim_start().starts_with('{') => {
+            return Err(said(
+                "a .p8 file alone is not enough: give --key-id and --team-id, as Apple's portal shows them",
+            ));
+        }
+        _ => file.to_owned(),
+    };
+    if let Some(fault) = malformed(provider, &text) {
+        return Err(said(format!("nothing was stored: these cannot be credentials for {provider}: {fault}")));
+    }
+    if provider == Provider::Apns {
+        same_default_app(&text, project)?;
+    }
+    Ok(text)
+}
+
+/// A message that names no app goes to the project's first, and it is the credentials' first that it then gets.
+fn same_default_app(text: &str, project: &Project) -> Result<(), Failure> {
+    let secret: Value = serde_json::from_str(text).unwrap_or_default();
+    let first = secret["apps"][0].as_str();
+    match project.apps.first() {
+        Some(app) if first != Some(app) => Err(said(format!(
+            "nothing was stored: the first app of these credentials must be the project's first, {app}, not {}",
+            first.unwrap_or("none")
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Stores a new version of a secret, or the first one. Its version's id.
+async fn store_secret(client: &Client, name: &str, text: &str) -> Result<String, Failure> {
+    let put = client.put_secret_value().secret_id(name).secret_string(text).send().await;
+    let error = match put {
+        Ok(answer) => return Ok(answer.version_id.unwrap_or_default()),
+        Err(error) => error,
+    };
+    if !error.as_service_error().is_some_and(|error| error.is_resource_not_found_exception()) {
+        return Err(Failure::aws("Secrets Manager", "PutSecretValue", &error));
+    }
+    let created = client.create_secret().name(name).secret_string(text).send().await;
+    match created {
+        Ok(answer) => Ok(answer.version_id.unwrap_or_default()),
+        Err(error) => Err(Failure::aws("Secrets Manager", "CreateSecret", &error)),
+    }
+}
+
+async fn check(place: &Place, project: &str, only: Option<Provider>) -> Result<Answer, Failure> {
+    let store = place.store().await?;
+    existing(place, &store, project).await?;
+    let secrets = place.secrets().await?;
+    let push = push(place, secrets, store)?;
+    let mut reports = Vec::new();
+    for provider in only.map_or_else(|| vec![Provider::Apns, Provider::Fcm], |only| vec![only]) {
+        reports.push((provider, push.check(project, provider).await));
+    }
+    // A project without iPhones needs no key of Apple's; one without any credentials cannot send at all.
+    let missing = |report: &Report| matches!(report, Report::SecretMissing { .. });
+    let some = reports.iter().any(|(_, report)| !missing(report));
+    let judged = reports.iter().filter(|(_, report)| !(some && missing(report)));
+    let exit = judged.map(|(_, report)| exit(report)).max().unwrap_or(EXIT_OK);
+    let text: String = reports.iter().map(|(provider, report)| format!("{provider}: {report}\n")).collect();
+    let checks: Vec<_> = reports
+        .iter()
+        .map(|(provider, report)| {
+            let mut value = report_json(report);
+            value["provider"] = json!(provider.as_str());
+            value
+        })
+        .collect();
+    Ok(Answer::new(json!({"project": project, "checks": checks}), text).exit(exit))
+}
+
+fn report_json(report: &Report) -> Value {
+    json!({"works": report.works(), "refused": report.refused(), "report": report.to_string()})
+}
+
+fn exit(report: &Report) -> u8 {
+    if report.works() {
+        EXIT_OK
+    } else if report.refused() {
+        EXIT_FOUND
+    } else {
+        // Nobody knows: the same question may be answered later.
+        EXIT_FAILED
+    }
+}

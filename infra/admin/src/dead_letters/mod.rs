@@ -1,0 +1,209 @@
+//! Commands about dead letters.
+//!
+//! Any queue of ours can be named, so what is said here holds for every kind of copy: a letter is told by the type of its
+//! envelope, and nothing of it is read that another kind would not have.
+
+mod letter;
+
+use crate::{
+    answer::Answer,
+    args::{DeadLetters, DeadQueue},
+    failure::{Failure, said},
+    place::Place,
+    table::table,
+};
+use aws_sdk_sqs::{
+    Client,
+    types::{ChangeMessageVisibilityBatchRequestEntry, Message, MessageSystemAttributeName, QueueAttributeName},
+};
+use letter::Letter;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// Copies of one receive at most (Amazon SQS API reference, ReceiveMessage).
+const BATCH: usize = 10;
+/// How long letters that are looked at stay hidden, in s, should giving them back fail.
+const HIDDEN_S: i32 = 60;
+/// Receives in a row that bring nothing new, after which a queue counts as empty: SQS samples its servers.
+const EMPTY_RECEIVES: u32 = 3;
+
+pub(crate) async fn run(place: &Place, command: DeadLetters) -> Result<Answer, Failure> {
+    let sqs = place.sqs().await?;
+    match command {
+        DeadLetters::Show { queue, limit } => show(&sqs, &dead_queue(place, &sqs, &queue).await?.0, limit).await,
+        DeadLetters::Redrive { queue, to, limit } => {
+            let (dead, of) = dead_queue(place, &sqs, &queue).await?;
+            let to = match (to, of) {
+                (Some(to), _) => find_queue(&sqs, &to).await?,
+                (None, Some(of)) => of,
+                (None, None) => source(&sqs, &dead).await?,
+            };
+            redrive(&sqs, &dead, &to, limit).await
+        }
+    }
+}
+
+/// The URL of a queue that is named by its name or its URL.
+pub(crate) async fn find_queue(sqs: &Client, named: &str) -> Result<String, Failure> {
+    if named.starts_with("https://") || named.starts_with("http://") {
+        return Ok(named.to_owned());
+    }
+    match sqs.get_queue_url().queue_name(named).send().await {
+        Ok(answer) => answer.queue_url.ok_or_else(|| said(format!("the queue {named} has no URL"))),
+        Err(error) if error.as_service_error().is_some_and(|error| error.is_queue_does_not_exist()) => {
+            Err(said(format!("there is no queue {named} here")))
+        }
+        Err(error) => Err(Failure::aws("SQS", "GetQueueUrl", &error)),
+    }
+}
+
+/// An attribute of a queue; none if it has none.
+async fn attribute(sqs: &Client, url: &str, name: QueueAttributeName) -> Result<Option<String>, Failure> {
+    let asked = sqs.get_queue_attributes().queue_url(url).attribute_names(name.clone()).send().await;
+    let answer = asked.map_err(|error| Failure::aws("SQS", "GetQueueAttributes", &error))?;
+    Ok(answer.attributes.and_then(|mut attributes| attributes.remove(&name)))
+}
+
+/// The dead-letter queue that is meant, and the queue whose it is, if that is how it was named.
+async fn dead_queue(place: &Place, sqs: &Client, named: &DeadQueue) -> Result<(String, Option<String>), Failure> {
+    if let Some(queue) = &named.queue {
+        return Ok((find_queue(sqs, queue).await?, None));
+    }
+    let of = place.queue_name(named.of.as_deref(), "DELIVERIES_QUEUE_URL", "deliveries")?;
+    let of = find_queue(sqs, &of).await?;
+    let policy = attribute(sqs, &of, QueueAttributeName::RedrivePolicy).await?;
+    let policy: Value = policy.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let name = policy["deadLetterTargetArn"].as_str().and_then(|arn| arn.rsplit(':').next());
+    let name = name.ok_or_else(|| said(format!("the queue {of} has no dead-letter queue: name one with --queue")))?;
+    Ok((find_queue(sqs, name).await?, Some(of)))
+}
+
+/// The queue whose dead letters come here. Not every emulator can say.
+async fn source(sqs: &Client, dead: &str) -> Result<String, Failure> {
+    let asked = sqs.list_dead_letter_source_queues().queue_url(dead).send().await;
+    let mut urls = match asked {
+        Ok(answer) => answer.queue_urls,
+        Err(error) => {
+            let failure = Failure::aws("SQS", "ListDeadLetterSourceQueues", &error);
+            return Err(said(format!("{failure}: say where they go with --to")));
+        }
+    };
+    match (urls.pop(), urls.is_empty()) {
+        (Some(url), true) => Ok(url),
+        (None, _) => Err(said(format!("no queue sends its dead letters to {dead}: say where they go with --to"))),
+        (Some(_), false) => {
+            Err(said(format!("several queues send their dead letters to {dead}: say where they go with --to")))
+        }
+    }
+}
+
+/// Up to ten letters that are now hidden.
+async fn receive(sqs: &Client, url: &str, at_most: usize) -> Result<Vec<Message>, Failure> {
+    let request =
+        sqs.receive_message().queue_url(url).max_number_of_messages(i32::try_from(at_most.min(BATCH)).unwrap_or(1));
+    let request = request.visibility_timeout(HIDDEN_S).wait_time_seconds(1);
+    let request =
+        request.message_system_attribute_names(MessageSystemAttributeName::All).message_attribute_names("All");
+    let answer = request.send().await.map_err(|error| Failure::aws("SQS", "ReceiveMessage", &error))?;
+    Ok(answer.messages.unwrap_or_default())
+}
+
+/// Makes letters visible again. One that cannot be given back comes back by itself.
+async fn give_back(sqs: &Client, url: &str, messages: &[Message]) {
+    for batch in messages.chunks(BATCH) {
+        let entries = batch.iter().enumerate().filter_map(|(at, message)| {
+            let entry = ChangeMessageVisibilityBatchRequestEntry::builder().id(at.to_string()).visibility_timeout(0);
+            entry.set_receipt_handle(message.receipt_handle.clone()).build().ok()
+        });
+        let request = sqs.change_message_visibility_batch().queue_url(url).set_entries(Some(entries.collect()));
+        // Nothing depends on it: they are hidden for a minute.
+        let _ = request.send().await;
+    }
+}
+
+async fn show(sqs: &Client, url: &str, limit: u32) -> Result<Answer, Failure> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (mut taken, mut seen, mut empty) = (Vec::new(), HashSet::new(), 0);
+    while taken.len() < limit && empty < EMPTY_RECEIVES {
+        let received = receive(sqs, url, limit - taken.len()).await;
+        let received = match received {
+            Ok(received) => received,
+            Err(failure) => {
+                give_back(sqs, url, &taken).await;
+                return Err(failure);
+            }
+        };
+        empty = if received.is_empty() { empty + 1 } else { 0 };
+        taken.extend(received.into_iter().filter(|message| seen.insert(message.message_id.clone())));
+    }
+    give_back(sqs, url, &taken).await;
+    let waiting = waiting(sqs, url).await?;
+    let letters: Vec<Letter> = taken.iter().map(Letter::of).collect();
+    let rows: Vec<_> = letters.iter().map(Letter::row).collect();
+    let head = format!("{url}: about {waiting} letters, {} shown\n", letters.len());
+    let text = format!("{head}{}", table(["SENT", "RECEIVES", "TYPE", "PROJECT", "ABOUT", "WHY"], &rows));
+    let value = json!({
+        "queue": url, "waiting": waiting, "letters": letters.iter().map(Letter::json).collect::<Vec<_>>(),
+    });
+    Ok(Answer::new(value, text))
+}
+
+/// About how many letters there are, hidden ones too.
+async fn waiting(sqs: &Client, url: &str) -> Result<u64, Failure> {
+    let mut sum = 0;
+    for name in [
+        QueueAttributeName::ApproximateNumberOfMessages,
+        QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+        QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+    ] {
+        let number = attribute(sqs, url, name).await?;
+        sum += number.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(sum)
+}
+
+async fn redrive(sqs: &Client, from: &str, to: &str, limit: Option<u32>) -> Result<Answer, Failure> {
+    if from == to {
+        return Err(said(format!("{from} cannot be re-driven to itself")));
+    }
+    // As many as there are now: what dies again meanwhile waits for the next time.
+    let there = waiting(sqs, from).await?;
+    let at_most = limit.map_or(there, |limit| there.min(u64::from(limit)));
+    let (mut moved, mut kept, mut empty, mut failures) = (0_u64, 0_u64, 0, Vec::new());
+    while moved + kept < at_most && empty < EMPTY_RECEIVES && failures.is_empty() {
+        let room = usize::try_from(at_most - moved - kept).unwrap_or(BATCH);
+        let received = receive(sqs, from, room).await?;
+        empty = if received.is_empty() { empty + 1 } else { 0 };
+        for message in received {
+            match pass_on(sqs, from, to, &message).await {
+                Ok(()) => moved += 1,
+                Err(failure) => {
+                    kept += 1;
+                    failures.push(failure.to_string());
+                }
+            }
+        }
+    }
+    let value = json!({"from": from, "to": to, "moved": moved, "kept": kept, "failures": failures});
+    let text = format!("Sent {moved} of about {there} letters from {from} to {to}.");
+    if failures.is_empty() {
+        return Ok(Answer::new(value, text));
+    }
+    let text = format!("{text} {kept} stayed, and no more were tried:\n{}", failures.join("\n"));
+    Ok(Answer::new(value, text).exit(crate::EXIT_FAILED))
+}
+
+/// Sends a letter on as it is, and deletes it once SQS has confirmed the copy. A letter whose deletion fails comes back,
+/// and a copy too many is harmless.
+async fn pass_on(sqs: &Client, from: &str, to: &str, message: &Message) -> Result<(), Failure> {
+    let group = message.attributes.as_ref().and_then(|a| a.get(&MessageSystemAttributeName::MessageGroupId)).cloned();
+    let copy = sqs
+        .send_message()
+        .queue_url(to)
+        .message_body(message.body.as_deref().unwrap_or_default())
+        .set_message_group_id(group)
+        .set_message_attributes(message.message_attributes.clone());
+    copy.send().await.map_err(|error| Failure::aws("SQS", "SendMessage", &error))?;
+    let delete = sqs.delete_message().queue_url(from).set_receipt_handle(message.receipt_handle.clone());
+    delete.send().await.map(drop).map_err(|error| Failure::aws("SQS", "DeleteMessage", &error))
+}

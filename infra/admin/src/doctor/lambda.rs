@@ -1,0 +1,145 @@
+//! Lambda's API, as much of it as the doctor asks: three kinds of GET.
+//!
+//! Signed by the crate that the AWS SDKs sign with, with the SDK's own region, credentials and endpoint variables. Its own
+//! SDK has more code than DynamoDB's, which is the largest of the tree. Each question is asked once more if the network
+//! failed; all of them only read. Source: AWS Lambda API reference, GetFunctionConfiguration, GetFunctionConcurrency,
+//! ListEventSourceMappings.
+
+use crate::failure::{Failure, said};
+use aws_config::SdkConfig;
+use aws_credential_types::provider::ProvideCredentials;
+use aws_sigv4::{
+    http_request::{SignableBody, SignableRequest, SigningSettings, sign},
+    sign::v4,
+};
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use platform::Clock;
+use serde_json::Value;
+use std::time::{Duration, UNIX_EPOCH};
+use tokio::time::timeout;
+
+/// How long one question may take.
+const LIMIT: Duration = Duration::from_secs(15);
+/// Longest answer that is read, in bytes.
+const ANSWER_MAX: usize = 4 * 1024 * 1024;
+/// What stays as it is in a path or a query (RFC 3986, section 2.3).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A way to Lambda.
+pub(super) struct Lambda {
+    config: SdkConfig,
+    endpoint: String,
+    region: String,
+    clock: Clock,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+}
+
+impl Lambda {
+    /// `endpoint`: where Lambda is, if not where AWS has it.
+    pub(super) fn new(config: SdkConfig, endpoint: Option<String>, clock: Clock) -> Result<Self, Failure> {
+        let region = config.region().map(ToString::to_string).unwrap_or_default();
+        let suffix = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+        let endpoint = endpoint.unwrap_or_else(|| format!("https://lambda.{region}.{suffix}"));
+        let connector = HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1().build();
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { config, endpoint: endpoint.trim_end_matches('/').to_owned(), region, clock, client })
+    }
+
+    /// A function's configuration; none if there is no such function.
+    pub(super) async fn function(&self, name: &str) -> Result<Option<Value>, Failure> {
+        self.get("GetFunctionConfiguration", &format!("/2015-03-31/functions/{}/configuration", encoded(name))).await
+    }
+
+    /// How many instances a function may have at once, if that is limited.
+    pub(super) async fn concurrency(&self, name: &str) -> Result<Option<u64>, Failure> {
+        let path = format!("/2017-10-31/functions/{}/concurrency", encoded(name));
+        let answer = self.get("GetFunctionConcurrency", &path).await?;
+        Ok(answer.and_then(|answer| answer["ReservedConcurrentExecutions"].as_u64()))
+    }
+
+    /// The event source mappings of a function.
+    pub(super) async fn mappings(&self, name: &str) -> Result<Vec<Value>, Failure> {
+        let mut mappings = Vec::new();
+        let mut marker: Option<String> = None;
+        loop {
+            let mut path = format!("/2015-03-31/event-source-mappings/?FunctionName={}", encoded(name));
+            if let Some(marker) = marker {
+                path = format!("{path}&Marker={}", encoded(&marker));
+            }
+            let answer = self.get("ListEventSourceMappings", &path).await?.unwrap_or_default();
+            mappings.extend(answer["EventSourceMappings"].as_array().cloned().unwrap_or_default());
+            match &answer["NextMarker"] {
+                Value::String(next) if !next.is_empty() => marker = Some(next.clone()),
+                _ => return Ok(mappings),
+            }
+        }
+    }
+
+    async fn get(&self, operation: &'static str, path: &str) -> Result<Option<Value>, Failure> {
+        let failed = |detail: String| Failure::Aws { service: "Lambda", operation, detail };
+        let mut last = String::new();
+        for _ in 0..2 {
+            match timeout(LIMIT, self.once(path)).await {
+                Ok(Ok((StatusCode::OK, body))) => {
+                    let read = serde_json::from_slice(&body);
+                    return read.map(Some).map_err(|_| failed("its answer is no JSON".to_owned()));
+                }
+                Ok(Ok((StatusCode::NOT_FOUND, _))) => return Ok(None),
+                Ok(Ok((status, body))) => {
+                    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+                    let message = said["Message"].as_str().or_else(|| said["message"].as_str()).unwrap_or("no message");
+                    last = format!("{status}: {message}");
+                    if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS {
+                        break;
+                    }
+                }
+                Ok(Err(detail)) => last = detail,
+                Err(_) => last = format!("no answer within {} s", LIMIT.as_secs()),
+            }
+        }
+        Err(failed(last))
+    }
+
+    async fn once(&self, path: &str) -> Result<(StatusCode, Bytes), String> {
+        let request = self.signed(path).await.map_err(|failure| failure.to_string())?;
+        let answer = self.client.request(request).await.map_err(|error| platform::causes(&error))?;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| error.to_string())?;
+        Ok((head.status, body.to_bytes()))
+    }
+
+    async fn signed(&self, path: &str) -> Result<Request<Full<Bytes>>, Failure> {
+        let cannot = |what: &dyn std::fmt::Display| said(format!("a question to Lambda could not be signed: {what}"));
+        let provider = self.config.credentials_provider().ok_or(platform::AwsMissing::Credentials)?;
+        let credentials = provider.provide_credentials().await.map_err(|_| platform::AwsMissing::Credentials)?;
+        let identity = credentials.into();
+        let params = v4::SigningParams::builder()
+            .identity(&identity)
+            .region(&self.region)
+            .name("lambda")
+            .time(UNIX_EPOCH + Duration::from_millis(self.clock.now_ms()))
+            .settings(SigningSettings::default())
+            .build()
+            .map_err(|error| cannot(&error))?
+            .into();
+        let uri = format!("{}{path}", self.endpoint);
+        let mut request = Request::get(&uri).body(Full::default()).map_err(|error| cannot(&error))?;
+        let signable = SignableRequest::new("GET", uri.as_str(), std::iter::empty(), SignableBody::Bytes(&[]));
+        let (instructions, _) =
+            sign(signable.map_err(|error| cannot(&error))?, &params).map_err(|error| cannot(&error))?.into_parts();
+        instructions.apply_to_request_http1x(&mut request);
+        Ok(request)
+    }
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, UNRESERVED).to_string()
+}

@@ -1,0 +1,293 @@
+//! One deliver process: how fast it is beside a bare loop over the same client library, what it keeps in memory, and how
+//! many connections it opens. Rates are printed and judged by a bound that only a fault crosses: they are the machine's
+//! as much as the program's. Memory and connections are asserted.
+//!
+//! The services run in this process, the function in its own. The bare loop is hyper with the connection settings of
+//! `push`'s pool, one connection, as many calls at once as the function makes, and nothing else: it builds its requests
+//! beforehand, reads no answer but its status, and writes nothing down. So what it need not pay is the function's work:
+//! reading the event, a claim and a record for each twenty devices, payloads, answers, lines of log and metrics.
+
+use super::{
+    process::built,
+    support::{DEADLINE, Table, TestApp, eventually},
+};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{HeaderMap, Request};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use local::{elsewhere::Invoker, invoke::Invocation};
+use protocol::{
+    content::{Content, Device, Notification, Platform, Policy, Priority, Token},
+    ids::{KeyHash, MessageId, Nonce, Operation},
+    timing::Timing,
+};
+use queue::{DeliverV1, Envelope, Origin};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, fs, process::Stdio, time::Duration};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    net::TcpStream,
+    process::{Child, Command},
+    time::{Instant, timeout},
+};
+
+/// Devices of a copy, and copies of an invocation: SQS hands out ten.
+const CHUNK: usize = 20;
+const COPIES: usize = 10;
+/// Devices of an invocation, which are called at once.
+const AT_ONCE: usize = CHUNK * COPIES;
+/// Devices through one process, of both providers in turns, before anything is measured.
+const DEVICES: usize = 10_000;
+/// Devices of a measurement.
+const MEASURED: usize = 1_000;
+/// Measurements of each kind, in turns; the better one counts.
+const ROUNDS: usize = 2;
+/// What memory may grow by between the first devices and the last, in KiB. A process that kept 700 bytes of each device,
+/// less than its call alone takes, would grow by more; one that keeps nothing grows by what its allocator rounds up.
+const GROWTH_MAX_KIB: u64 = 6 * 1_024;
+/// Below this share of the bare loop something waits that should not: calls one after the other make some hundredths.
+const SHARE_MIN: f64 = 0.1;
+
+/// The function in a process of its own.
+struct Function {
+    child: Child,
+    url: String,
+    invoker: Invoker,
+    sent: usize,
+}
+
+fn device(platform: Platform, number: usize) -> Device {
+    let token = match platform {
+        Platform::Ios => format!("{number:064x}"),
+        Platform::Android | Platform::Web => format!("device-of-figures-{number:06}"),
+    };
+    Device { platform, token: Token(token) }
+}
+
+fn content() -> Content {
+    let (title, body) = ("Shipped".to_owned(), "Order 1042 is on its way.".to_owned());
+    let notification = Some(Notification { title, body, image: None });
+    Content { notification, data: BTreeMap::new(), collapse_key: None, app: None, priority: Priority::High }
+}
+
+impl Function {
+    async fn start(app: &TestApp) -> Self {
+        let mut command = Command::new(built("function"));
+        command.arg("deliver").envs(app.system.environment()).env("TIMING", "production").env("RUST_LOG", "off");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = timeout(DEADLINE, lines.next_line()).await.expect("it does not start").unwrap();
+        let url = line.as_deref().and_then(|line| line.strip_prefix("ready ")).expect("it does not start").to_owned();
+        Self { child, url, invoker: Invoker::default(), sent: 0 }
+    }
+
+    /// The next invocation's event: ten chunks of twenty devices.
+    fn event(&mut self, platform: Platform) -> Value {
+        let now_ms = now_ms();
+        let records = (0..COPIES).map(|_| {
+            let first = self.sent;
+            self.sent += CHUNK;
+            let id = MessageId {
+                key: KeyHash::of(Operation::Message, "acme", &format!("figures-{first}")),
+                nonce: Nonce([7; 5]),
+            };
+            let copy = Envelope::Deliver(DeliverV1 {
+                id,
+                project: "acme".to_owned(),
+                chunk: 0,
+                at: now_ms,
+                deliver_by: now_ms + 3_600_000,
+                expires_at: now_ms + 3_600_000,
+                valid_until: now_ms / 1_000 + 86_400 * 30,
+                policy: Policy::AtLeastOnce,
+                devices: (first..first + CHUNK).map(|number| device(platform, number)).collect(),
+                content: content(),
+                origin: Origin::Inline,
+            });
+            json!({"messageId": format!("copy-{first}"), "receiptHandle": "none", "body": copy.to_body().unwrap(),
+                "attributes": {"ApproximateReceiveCount": "1"}})
+        });
+        json!({"Records": records.collect::<Vec<Value>>()})
+    }
+
+    /// Delivers to so many devices, this many invocations at once; devices per second.
+    async fn delivers(&mut self, platform: Platform, devices: usize, invocations: usize) -> f64 {
+        let events: Vec<Value> = (0..devices / AT_ONCE).map(|_| self.event(platform)).collect();
+        let invoke = async |event: Value| {
+            let deadline_ms = now_ms() + Timing::PRODUCTION.function;
+            let invocation = Invocation { deadline_ms, request_id: String::new() };
+            let answer = self.invoker.invoke(&self.url, "function", &event, &invocation, HeaderMap::new()).await;
+            assert_eq!(answer.unwrap()["batchItemFailures"], json!([]), "every copy is done with");
+        };
+        let begun = Instant::now();
+        stream::iter(events).for_each_concurrent(invocations, invoke).await;
+        rate(devices, begun)
+    }
+
+    fn status(&self, file: &str) -> String {
+        fs::read_to_string(format!("/proc/{}/{file}", self.child.id().unwrap())).unwrap()
+    }
+
+    /// Resident memory, in KiB.
+    fn resident_kib(&self) -> u64 {
+        let status = self.status("status");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// Processor time so far, in ms: its own, and that of this process.
+    fn cpu_ms(&self) -> [u64; 2] {
+        [cpu_ms(&self.status("stat")), cpu_ms(&fs::read_to_string("/proc/self/stat").unwrap())]
+    }
+}
+
+/// What came of a measurement.
+#[derive(Clone, Copy)]
+struct Figure {
+    /// Devices per second.
+    rate: f64,
+    /// Processor time for each device, in µs: of who calls, and of the services.
+    own_us: u64,
+    services_us: u64,
+}
+
+impl Figure {
+    const NONE: Self = Self { rate: 0.0, own_us: u64::MAX, services_us: u64::MAX };
+
+    fn new(rate: f64, own_ms: u64, services_ms: u64) -> Self {
+        let each = |ms: u64| ms * 1_000 / u64::try_from(MEASURED).unwrap();
+        Self { rate, own_us: each(own_ms), services_us: each(services_ms) }
+    }
+
+    /// The better of two, each number by itself.
+    fn or(self, other: Self) -> Self {
+        Self {
+            rate: self.rate.max(other.rate),
+            own_us: self.own_us.min(other.own_us),
+            services_us: self.services_us.min(other.services_us),
+        }
+    }
+}
+
+/// proc(5): user and system time in ticks, a hundred a second.
+fn cpu_ms(stat: &str) -> u64 {
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    (fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()) * 10
+}
+
+fn now_ms() -> u64 {
+    platform::Clock::system().now_ms()
+}
+
+fn rate(devices: usize, begun: Instant) -> f64 {
+    f64::from(u32::try_from(devices).unwrap()) / begun.elapsed().as_secs_f64()
+}
+
+/// The bare loop on a thread of its own, whose processor time is the loop's.
+async fn bare(function: &Function, sandbox: String, jwt: String) -> Figure {
+    let [_, before] = function.cpu_ms();
+    let looped = tokio::task::spawn_blocking(move || {
+        let own = || cpu_ms(&fs::read_to_string("/proc/thread-self/stat").unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let before = own();
+        (runtime.block_on(calls(&sandbox, &jwt)), own() - before)
+    });
+    let (rate, own_ms) = looped.await.unwrap();
+    let [_, after] = function.cpu_ms();
+    Figure::new(rate, own_ms, after - before - own_ms)
+}
+
+/// One invocation after the other, or two at once.
+async fn whole(function: &mut Function, invocations: usize) -> Figure {
+    let [own, services] = function.cpu_ms();
+    let rate = function.delivers(Platform::Ios, MEASURED, invocations).await;
+    let [own_after, services_after] = function.cpu_ms();
+    Figure::new(rate, own_after - own, services_after - services)
+}
+
+/// The loop; devices per second.
+async fn calls(sandbox: &str, jwt: &str) -> f64 {
+    let (devices, address) = (MEASURED, sandbox.strip_prefix("http://").unwrap().to_owned());
+    let stream = TcpStream::connect(&address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder.timer(TokioTimer::new()).initial_max_send_streams(1);
+    builder.keep_alive_interval(Duration::from_secs(5)).keep_alive_timeout(Duration::from_secs(5));
+    let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let body = json!({"aps": {"alert": {"title": "Shipped", "body": "Order 1042 is on its way."}, "sound": "default"},
+        "message_id": "msg_jza5lmydvnfrlm5ltvtqg4afl5v3qfssbd2zxbm4"})
+    .to_string();
+    let requests: Vec<Request<Full<Bytes>>> = (0..devices)
+        .map(|number| {
+            let token = device(Platform::Ios, 1_000_000 + number).token.0;
+            Request::post(format!("http://{address}/3/device/{token}"))
+                .header("authorization", format!("bearer {jwt}"))
+                .header("apns-topic", "com.example.acme")
+                .header("apns-push-type", "alert")
+                .header("apns-priority", "10")
+                .header("apns-collapse-id", "msg_jza5lmydvnfrlm5ltvtqg4afl5v3qfssbd2zxbm4")
+                .body(Full::new(Bytes::from(body.clone())))
+                .unwrap()
+        })
+        .collect();
+    let mut requests = requests.into_iter();
+    let call = async |request: Request<Full<Bytes>>| {
+        let answer = sender.clone().send_request(request).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        answer.into_body().collect().await.unwrap();
+    };
+    // The first goes alone, as APNs wants it.
+    call(requests.next().unwrap()).await;
+    let begun = Instant::now();
+    stream::iter(requests).for_each_concurrent(AT_ONCE, call).await;
+    rate(devices - 1, begun)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn figures_of_one_deliver_process() {
+    let app = TestApp::start().await;
+    app.control(&json!({"deliver": "pause"}));
+    let mut function = Function::start(&app).await;
+    // Credentials, tokens, connections and buffers are there after the first invocations.
+    for platform in [Platform::Ios, Platform::Android] {
+        function.delivers(platform, AT_ONCE * 2, 2).await;
+    }
+    let sandbox = app.system.sandbox();
+    let (connections, resident_kib) = (sandbox.connections(), function.resident_kib());
+    while function.sent < DEVICES {
+        // In turns, so that no connection is unused for so long that it is not used again.
+        let platform = if function.sent.is_multiple_of(2 * AT_ONCE) { Platform::Ios } else { Platform::Android };
+        function.delivers(platform, AT_ONCE, 1).await;
+    }
+    let grown_kib = function.resident_kib().saturating_sub(resident_kib);
+    let opened = sandbox.connections() - connections;
+    println!("{} devices: {resident_kib} KiB resident, grown by {grown_kib} KiB", function.sent);
+    assert_eq!(opened, 0, "one connection for each provider, whatever goes over it");
+    assert!(grown_kib < GROWTH_MAX_KIB, "memory grew by {grown_kib} KiB");
+
+    // One invocation at a time is what an environment on Lambda has. Of two, one calls while the other writes.
+    let jwt = Table::of(&app).await.provider_token().await["jwt"].as_s().unwrap().clone();
+    let mut figures = [Figure::NONE; 3];
+    for _ in 0..ROUNDS {
+        figures[0] = figures[0].or(bare(&function, app.system.ready().sandbox.clone(), jwt.clone()).await);
+        figures[1] = figures[1].or(whole(&mut function, 1).await);
+        figures[2] = figures[2].or(whole(&mut function, 2).await);
+    }
+    println!("                             devices/s  of the loop  µs for each device: its own, the services'");
+    for (what, figure) in ["bare hyper loop", "one deliver process", "… two invocations at once"].iter().zip(figures)
+    {
+        let Figure { rate, own_us, services_us } = figure;
+        println!("{what:<28} {rate:>9.0} {:>12.2} {own_us:>28} {services_us:>13}", rate / figures[0].rate);
+    }
+    let share = figures[1].rate / figures[0].rate;
+    let accepted = sandbox.ledger(None).iter().filter(|entry| entry.accepted).count();
+    assert_eq!(accepted, function.sent + ROUNDS * MEASURED, "each device once, and the loop's");
+    assert!(share > SHARE_MIN, "one deliver process makes {share:.2} of a bare loop");
+    drop(function.child.stdin.take());
+    eventually("the process ends", async || function.child.try_wait().unwrap()).await;
+    app.stop().await;
+}

@@ -1,0 +1,139 @@
+//! Many refunds, each approved by four clients, while functions die and answers are lost: what the ledger says was paid is
+//! what the refunds say, one payment each, of the amount that was approved (G7). `PAYOUTS=1000` makes it a thousand.
+
+use crate::support::{TestApp, first_payout, refund};
+use futures_util::{StreamExt, future::join_all, stream};
+use protocol::timing::Timing;
+use sandbox::Outcome;
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+/// Refunds, unless `PAYOUTS` says otherwise.
+const REFUNDS: u64 = 200;
+const CLIENTS: usize = 4;
+const AT_ONCE: usize = 16;
+/// Real time for the whole test on a busy machine, for each refund; on an idle one it takes a tenth.
+const LIMIT_EACH: Duration = Duration::from_secs(1);
+/// The short durations, with production's limits for what a busy machine makes slow; a call that hangs takes two seconds.
+const PATIENT: Timing = Timing {
+    token: Timing::PRODUCTION.token,
+    record: Timing::PRODUCTION.record,
+    margin: Timing::PRODUCTION.margin,
+    function: Timing::PRODUCTION.function,
+    lease: Timing::PRODUCTION.lease,
+    visibility: Timing::PRODUCTION.visibility,
+    ..Timing::SHORT
+};
+
+fn payment(n: u64) -> String {
+    format!("pi_crowd_{n}")
+}
+
+/// What goes wrong with the first call, for two refunds of three.
+fn fault(n: u64) -> Option<Vec<Outcome>> {
+    let answer = |status, reason: Option<&str>| Outcome::Answer {
+        status,
+        reason: reason.map(str::to_owned),
+        retry_after: None,
+        timestamp: None,
+    };
+    Some(match n % 12 {
+        0 => vec![Outcome::DropAfterAccept],
+        1 => vec![Outcome::DropAfterAccept, Outcome::DropAfterAccept],
+        2 => vec![Outcome::Reset],
+        3 => vec![Outcome::GoawayAfterAccept],
+        4 => vec![Outcome::RefusedStream],
+        5 => vec![answer(429, None), Outcome::DropAfterAccept],
+        6 => vec![answer(409, Some("idempotency_key_in_use"))],
+        7 if n % 10 == 7 => vec![Outcome::HangAfterAccept],
+        _ => return None,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refunds_that_four_clients_approve_are_paid_once_each_whatever_fails() {
+    let refunds = std::env::var("PAYOUTS").ok().and_then(|count| count.parse().ok()).unwrap_or(REFUNDS);
+    let begun = Instant::now();
+    let limit = LIMIT_EACH * u32::try_from(refunds).unwrap();
+    tokio::time::timeout(limit, crowd(refunds)).await.expect("too slow");
+    println!(
+        "{refunds} refunds, approved by {CLIENTS} clients each, with faults: {:.0} s",
+        begun.elapsed().as_secs_f64()
+    );
+}
+
+async fn crowd(count: u64) {
+    let app = TestApp::start_with(PATIENT).await;
+    app.control(&json!({"copies": "twice"}));
+    for n in 0..count {
+        if let Some(outcomes) = fault(n) {
+            app.system.sandbox().script(&payment(n), outcomes).unwrap();
+        }
+    }
+    for point in ["after_stamp", "after_call", "after_record", "after_read"] {
+        for _ in 0..3 {
+            app.crash("payout", point);
+        }
+    }
+    for _ in 0..10 {
+        app.crash("refunds", "after_decide");
+    }
+    app.crash("relay", "after_send");
+    let refunds: BTreeMap<u64, String> =
+        stream::iter(0..count).map(|n| approved(&app, n)).buffer_unordered(AT_ONCE).collect().await;
+    // Copies of functions that died are hidden until their time is over.
+    let mut open: Vec<u64> = refunds.keys().copied().collect();
+    while !open.is_empty() {
+        app.payouts_idle().await;
+        let mut left = Vec::new();
+        for n in open {
+            if app.stored_refund(&refunds[&n]).await.payout.is_none_or(|payout| payout.state.is_open()) {
+                left.push(n);
+            }
+        }
+        open = left;
+        app.advance(Timing::PRODUCTION.visibility / 1_000 + 1);
+    }
+    app.control(&json!({"copies": "once"}));
+
+    let mut paid: BTreeMap<String, Vec<(String, u64)>> = BTreeMap::new();
+    for call in app.system.sandbox().ledger(None).into_iter().filter(|call| call.accepted) {
+        let of = (call.idempotency_key.unwrap(), call.amount.unwrap());
+        paid.entry(call.token.unwrap()).or_default().push(of);
+    }
+    let says = |n: &u64, id: &String| (payment(*n), vec![(first_payout(id), 1_000 + n)]);
+    let expected: BTreeMap<_, _> = refunds.iter().map(|(n, id)| says(n, id)).collect();
+    assert_eq!(paid, expected);
+    for id in refunds.values() {
+        let stored = app.stored_refund(id).await;
+        assert_eq!(stored.payout.unwrap().state, protocol::refund::payout::State::Paid, "{id}");
+    }
+    assert!(app.system.control().armed().iter().all(|(function, _)| function == "relay"), "every crash happened");
+    app.stop().await;
+}
+
+/// Creates a refund and lets four clients approve it at once, each as often as it takes to be told.
+async fn approved(app: &TestApp, n: u64) -> (u64, String) {
+    let mut body = refund(&format!("crowd-{n}"), &payment(n));
+    body["amount"] = json!(1_000 + n);
+    let id = app.created(&body).await;
+    let clients = ["acme", "acme_second"].into_iter().cycle().take(CLIENTS);
+    let told = join_all(clients.map(async |key| {
+        loop {
+            let answer = app.decide(key, &id, "approve").await;
+            // As the contract tells callers: after a 502 or 503 the same request.
+            if ![502, 503].contains(&answer.status.as_u16()) {
+                break answer.expect(200).body;
+            }
+        }
+    }))
+    .await;
+    let decided =
+        |body: &serde_json::Value| (body["payout_id"].clone(), body["decided_by"].clone(), body["decided_at"].clone());
+    assert!(told.iter().all(|body| decided(body) == decided(&told[0])), "{told:?}");
+    assert!(told.iter().filter(|body| body["result"] == "approved").count() <= 1, "{told:?}");
+    (n, id)
+}

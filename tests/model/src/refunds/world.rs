@@ -1,0 +1,238 @@
+//! The world: the refund, the stream, the queues, who is running, the provider, and what is true whatever is stored.
+//!
+//! Time is abstract: the window of the current payout's key is open or over, and a failed payout's waiting time has
+//! passed or not. Stored times are made equal, so that equal worlds are equal whenever they happen.
+
+use super::{
+    Refunds,
+    config::{NOW, TIMING},
+    provider::Provider,
+};
+use crate::{faults::Budget, shared::Shared};
+use protocol::{
+    expect::{Expect, Seen},
+    machine::{
+        decide_refund::{self, DecideRefund},
+        payout::{self, Payout},
+    },
+    refund::{Refund, payout::State, step::needs_relay, trail::Trail},
+};
+
+/// Where the window of a payout's key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Window {
+    /// A call is safe, or nobody has called.
+    Open,
+    /// Nobody starts a call.
+    Over,
+    /// Nobody is still making one.
+    Settled,
+}
+
+/// One person's decision.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Desk {
+    /// At this effect.
+    Asking(Shared<DecideRefund>, Shared<decide_refund::Effect>),
+    /// Answered.
+    Answered(Shared<decide_refund::Verdict>),
+    /// Dead, or its write held in the network.
+    Gone,
+}
+
+/// A consumer with a copy in hand.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// The payout of its copy.
+    pub number: u8,
+    /// Its machine.
+    pub machine: Shared<Payout>,
+    /// What it asked for.
+    pub pending: Shared<payout::Effect>,
+    /// It began before the window was over.
+    pub early: bool,
+    /// A listing told it that the provider does not have its payout: by mistake, or before it had.
+    pub cleared: bool,
+}
+
+/// What the network holds after its client gave up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Held {
+    /// A call of this payout.
+    Call(u8),
+    /// A decision's write.
+    Decide(Shared<decide_refund::Effect>),
+}
+
+/// Rules that were broken on the way here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Broken {
+    /// A decision changed.
+    pub decision: bool,
+    /// A payout went back.
+    pub went_back: bool,
+    /// A payout was recorded as failed while the provider had it.
+    pub lied: bool,
+    /// A machine waited for nothing, or a write did not make the next version.
+    pub machine: bool,
+}
+
+/// What was met on the way here, for "sometimes" alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Met {
+    /// Calls of one payout, counted to 3.
+    pub calls: u8,
+    /// A failed payout turned out to be paid.
+    pub corrected: bool,
+    /// A success was taken back.
+    pub taken_back: bool,
+}
+
+/// A state of the model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    /// Faults that may still happen.
+    pub budget: Budget,
+    /// Who decides.
+    pub desks: Vec<Desk>,
+    /// The refund.
+    pub item: Shared<Refund>,
+    /// Payouts that became due and that the relay's checkpoint has not passed.
+    pub stream: Vec<u8>,
+    /// The payouts queue: numbers, sorted.
+    pub queue: Vec<u8>,
+    /// Its dead letters.
+    pub dead: Vec<u8>,
+    /// Consumers.
+    pub runs: Vec<Run>,
+    /// What the network holds.
+    pub network: Vec<Held>,
+    /// The provider.
+    pub provider: Provider,
+    /// Where the window of the current payout's key is.
+    pub window: Window,
+    /// The waiting time of the current, failed payout has passed.
+    pub waited: bool,
+    /// Retries that may still be asked for.
+    pub retries: u8,
+    /// The provider has an object that no answer told of.
+    pub unheard: bool,
+    /// Broken rules.
+    pub broken: Broken,
+    /// What was met.
+    pub met: Met,
+}
+
+/// What a condition sees of the refund.
+pub(super) fn seen(item: &Refund) -> Seen {
+    Seen { version: Some(item.version), status: Some(item.status()), payout: item.payout_id(), ..Seen::default() }
+}
+
+/// The number of an item's current payout; 0 without one.
+pub(super) fn number(item: &Refund) -> u8 {
+    item.payout.as_ref().map_or(0, |payout| u8::try_from(payout.number).unwrap_or(u8::MAX))
+}
+
+pub(super) fn state(item: &Refund) -> Option<State> {
+    item.payout.as_ref().map(|payout| payout.state)
+}
+
+/// The same refund with its times made equal and without its trail, which steers nothing.
+fn timeless(item: Refund) -> Refund {
+    let mut item = Refund { trail: Trail::default(), ..item };
+    // Only whether an id is there is ever asked.
+    item.events.sort_unstable();
+    if let Some(payout) = &mut item.payout {
+        payout.due_ms = NOW;
+        payout.first_call_ms = payout.first_call_ms.map(|_| NOW);
+        payout.failed_ms = payout.failed_ms.map(|_| NOW);
+    }
+    item
+}
+
+/// Whether a payout may go from one state to another, whoever says so.
+fn may_follow(before: State, after: State) -> bool {
+    match before {
+        State::Due => true,
+        State::Submitted => after != State::Due,
+        State::Paid => matches!(after, State::Paid | State::Failed),
+        State::Review => !after.is_open(),
+        // Paid or review: the provider has it after all.
+        State::Failed => !after.is_open(),
+    }
+}
+
+impl World {
+    pub(super) fn enqueue(&mut self, number: u8) {
+        self.queue.push(number);
+        self.queue.sort_unstable();
+    }
+
+    /// The clock that a consumer is told.
+    pub(super) fn now(&self) -> u64 {
+        match self.window {
+            Window::Open => NOW,
+            Window::Over => NOW + TIMING.payout_window,
+            Window::Settled => TIMING.payout_busy_until(NOW + TIMING.payout_window),
+        }
+    }
+
+    /// The clock that a person's retry is told.
+    pub(super) fn later(&self) -> u64 {
+        if self.waited { TIMING.payout_busy_until(NOW) } else { NOW }
+    }
+
+    /// Writes the refund if the condition holds; the stored item if it does not.
+    pub(super) fn write(&mut self, item: &Refund, expect: Option<Expect>) -> bool {
+        if expect.is_some_and(|expect| !expect.holds(Some(&seen(&self.item)))) {
+            return false;
+        }
+        let before = self.item.clone();
+        let next = timeless(item.clone());
+        self.broken.decision |= before.decision.is_some() && before.decision != next.decision;
+        self.broken.machine |= expect.is_some() && next.version != before.version + 1;
+        let (was, is) = (number(&before), number(&next));
+        if was == is {
+            let (was, is) = (state(&before), state(&next));
+            if let (Some(was), Some(is)) = (was, is) {
+                self.broken.went_back |= !may_follow(was, is);
+                self.met.corrected |= was == State::Failed && is == State::Paid;
+            }
+        } else {
+            self.broken.went_back |= is < was;
+            (self.window, self.waited) = (Window::Open, false);
+            self.met.calls = 0;
+        }
+        // The stream's filter is protocol's own rule.
+        self.stream.extend(needs_relay(&next, Some(&before)).map(|_| is));
+        if state(&next) != Some(State::Failed) {
+            self.waited = false;
+        }
+        self.item = Shared::new(next);
+        true
+    }
+}
+
+impl Refunds {
+    pub(super) fn start(&self) -> World {
+        let item = super::config::pending();
+        let people = self.config.approvers + self.config.rejecters;
+        World {
+            budget: self.config.faults,
+            desks: (0..usize::from(people)).map(|who| self.sits_down(&item, who)).collect(),
+            item: Shared::new(item),
+            stream: Vec::new(),
+            queue: Vec::new(),
+            dead: Vec::new(),
+            runs: Vec::new(),
+            network: Vec::new(),
+            provider: Provider::default(),
+            window: Window::Open,
+            waited: false,
+            retries: self.config.retries,
+            unheard: false,
+            broken: Broken::default(),
+            met: Met::default(),
+        }
+    }
+}

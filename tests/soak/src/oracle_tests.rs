@@ -1,0 +1,283 @@
+//! The oracle can fail: each kind of wrong evidence is reported as what it is, and the right one is not.
+
+use crate::{
+    evidence::{Answer, Call, Device, Evidence, Fault, Harm, Hit, Key, Message, Said, Work},
+    oracle::{Promise, Verdict, judge},
+};
+use protocol::timing::Timing;
+
+const FAR: u64 = 1_000_000;
+
+fn said(variant: u8, said: Said) -> Answer {
+    Answer { variant, said }
+}
+
+fn call(at_ms: u64, accepted: bool) -> Call {
+    let (message, token) = ("m".to_owned(), "t".to_owned());
+    Call { message, token, at_ms, accepted, permanent: !accepted, lost: None, error: false }
+}
+
+fn lost(at_ms: u64, accepted: bool) -> Call {
+    Call { permanent: false, lost: Some("silent"), ..call(at_ms, accepted) }
+}
+
+fn of_chunk(times: &[u64]) -> Vec<(String, usize, u64)> {
+    times.iter().map(|at| ("m".to_owned(), 0, *at)).collect()
+}
+
+fn work(from_ms: u64, to_ms: u64, broke: Option<&'static str>) -> Work {
+    Work { message: "m".to_owned(), chunk: 0, from_ms, to_ms, broke }
+}
+
+fn fault(at_ms: u64, harm: Harm) -> Fault {
+    let hit = Hit::Chunk("m".to_owned(), 0);
+    Fault { name: "a fault", hit, from_ms: at_ms, to_ms: at_ms, harm }
+}
+
+/// One message to one device that ended with this word after these calls.
+fn ended(once: bool, words: &[&str], calls: Vec<Call>) -> Evidence {
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    let devices = vec![Device { token: "t".to_owned(), words }];
+    let message = Message { id: "m".to_owned(), once, deliver_by_ms: FAR, devices };
+    let answers = vec![said(0, Said::Queued("m".to_owned()))];
+    let keys = vec![Key { key: "k".to_owned(), answers, message: Some(message) }];
+    Evidence { keys, calls, end_ms: 1_000, ..Evidence::default() }
+}
+
+#[track_caller]
+fn only(evidence: &Evidence, promises: &[Promise]) -> Verdict {
+    let verdict = judge(evidence);
+    let broken: Vec<Promise> = verdict.broken.iter().map(|(promise, _)| *promise).collect();
+    assert_eq!(broken, promises, "{:?}", verdict.broken);
+    verdict
+}
+
+#[test]
+fn what_went_well_is_not_reported() {
+    let verdict = only(&ended(false, &["pending", "sending", "sent"], vec![call(1, true)]), &[]);
+    assert_eq!((verdict.accepted, verdict.words["sent"]), (1, 1));
+    only(&ended(false, &["failed"], vec![call(1, false)]), &[]);
+    let attempt = (of_chunk(&[1]), of_chunk(&[2]), vec![work(1, 3, None)]);
+    let (claims, records, works) = attempt;
+    only(&Evidence { claims, records, works, ..ended(true, &["unknown"], vec![lost(1, true)]) }, &[]);
+    only(&ended(true, &["unknown", "sent"], vec![lost(1, true)]), &[]);
+    only(&Evidence { end_ms: FAR, ..ended(false, &["expired"], Vec::new()) }, &[]);
+}
+
+#[test]
+fn a_lost_message() {
+    only(&ended(false, &["pending"], Vec::new()), &[Promise::Lost]);
+    only(&ended(false, &["sending"], vec![lost(1, false)]), &[Promise::Lost]);
+    // Nobody ever tried, and there was time.
+    only(&ended(false, &["expired"], Vec::new()), &[Promise::Contradicted, Promise::Lost]);
+    let mut gone = ended(false, &["sent"], Vec::new());
+    gone.keys[0].message = None;
+    only(&gone, &[Promise::Lost]);
+}
+
+/// Long after any lease that began at the start of these stories.
+const LATER: u64 = Timing::PRODUCTION.lease + 100_000;
+
+/// Two accepted calls of two attempts, the first of which began at 5 and ended with its invocation at 60.
+fn twice(works: Vec<Work>, records: &[u64], faults: Vec<Fault>) -> Evidence {
+    let (claims, records) = (of_chunk(&[5, LATER]), of_chunk(records));
+    let calls = vec![call(10, true), call(LATER + 5, true)];
+    Evidence { claims, records, works, faults, ..ended(false, &["sent"], calls) }
+}
+
+const AGAIN: u64 = LATER + 10;
+
+fn second() -> Work {
+    work(LATER - 1, LATER + 20, None)
+}
+
+#[test]
+fn a_repeat_is_explained_by_what_hit_that_very_attempt_and_by_nothing_else() {
+    let (missing, outside) = (Promise::RecordMissing, Promise::RepeatedOutside);
+    let fine = || work(1, 60, None);
+    only(&twice(vec![fine(), second()], &[AGAIN], Vec::new()), &[missing, outside]);
+    // The first was recorded, whatever happened to its invocation afterwards.
+    only(&twice(vec![fine(), second()], &[20, AGAIN], Vec::new()), &[outside]);
+    only(&twice(vec![work(1, 60, Some("killed")), second()], &[20, AGAIN], Vec::new()), &[outside]);
+    let silent = ended(false, &["sent"], vec![lost(10, true), call(50, true)]);
+    assert_eq!(only(&silent, &[]).repeated["silent"], 1);
+    let killed = twice(vec![work(1, 60, Some("killed")), second()], &[AGAIN], Vec::new());
+    assert_eq!(only(&killed, &[]).repeated["killed"], 1);
+    // Another invocation's death, or another chunk's.
+    only(&twice(vec![fine(), work(61, 70, Some("killed")), second()], &[AGAIN], Vec::new()), &[missing, outside]);
+    let other = Work { chunk: 1, ..work(1, 60, Some("killed")) };
+    only(&twice(vec![other, second()], &[AGAIN], Vec::new()), &[missing, outside]);
+    let record = |at_ms: u64| twice(vec![fine(), second()], &[AGAIN], vec![fault(at_ms, Harm::Record)]);
+    only(&record(20), &[]);
+    // Too early, too late, or written all the same.
+    only(&record(4), &[missing, outside]);
+    only(&record(61), &[missing, outside]);
+    only(&twice(vec![fine(), second()], &[25, AGAIN], vec![fault(20, Harm::Record)]), &[outside]);
+    // A lost claim is never followed by a call.
+    only(&twice(vec![fine(), second()], &[AGAIN], vec![fault(5, Harm::Claim)]), &[missing, outside]);
+    let of = |token: &str| Hit::Device("m".to_owned(), token.to_owned());
+    let answer = |token: &str, at_ms: u64| Fault { hit: of(token), ..fault(at_ms, Harm::Answer) };
+    only(&twice(vec![fine(), second()], &[30, AGAIN], vec![answer("t", 20)]), &[]);
+    only(&twice(vec![fine(), second()], &[15, AGAIN], vec![answer("t", 20)]), &[outside]);
+    only(&twice(vec![fine(), second()], &[30, AGAIN], vec![answer("u", 20)]), &[outside]);
+}
+
+#[test]
+fn a_move_of_the_clocks_hits_who_is_at_work_and_nobody_else() {
+    let moved = |from: u64, to: u64| {
+        let jumps = vec![(from, to)];
+        Evidence { jumps, ..twice(vec![work(1, 60, None), second()], &[AGAIN], Vec::new()) }
+    };
+    only(&moved(20, 30), &[]);
+    // While nobody worked on it, as all time passes: it excuses nothing.
+    only(&moved(61, LATER - 10), &[Promise::RecordMissing, Promise::RepeatedOutside]);
+    // Before the claim.
+    only(&moved(2, 4), &[Promise::RecordMissing, Promise::RepeatedOutside]);
+}
+
+#[test]
+fn whoever_stood_still_calls_before_or_after_others() {
+    let calls = |first: u64, other: u64| vec![call(first, true), call(other, true)];
+    let stall = |from_ms, to_ms| Fault { from_ms, to_ms, ..fault(0, Harm::Stalled) };
+    let with = |calls, stall, records: &[u64]| {
+        let records = of_chunk(records);
+        Evidence { faults: vec![stall], records, ..ended(false, &["sent"], calls) }
+    };
+    only(&with(calls(10, 50), stall(20, 40), &[30]), &[]);
+    only(&with(calls(10, 50), stall(5, 40), &[30]), &[]);
+    only(&with(calls(10, 50), stall(1, 9), &[]), &[]);
+    let outside = &[Promise::RepeatedOutside];
+    only(&with(calls(10, 50), stall(20, 40), &[15]), outside);
+    only(&with(calls(10, 40 + 20_001), stall(5, 40), &[30]), outside);
+    // Nor is anything excused that begins long after it.
+    only(&with(calls(40 + 20_001, 40 + 20_002), stall(5, 40), &[30]), outside);
+    // The stall is what became of its attempt.
+    let mut evidence = twice(vec![work(1, LATER + 50, None), second()], &[AGAIN], vec![stall(20, LATER + 40)]);
+    only(&evidence, &[]);
+    evidence.faults.clear();
+    // Without it, the record of the other one is no excuse either.
+    only(&evidence, &[Promise::RecordMissing, Promise::RepeatedOutside]);
+}
+
+#[test]
+fn a_repeat_under_at_most_once_is_excused_by_nothing() {
+    let calls = vec![lost(10, true), call(50, true)];
+    only(&ended(true, &["sent"], calls), &[Promise::AtMostOnce]);
+    // The first one only may have been accepted.
+    only(&ended(true, &["sent"], vec![lost(10, false), call(50, true)]), &[Promise::AtMostOnce]);
+}
+
+#[test]
+fn a_status_that_the_ledger_contradicts() {
+    let contradicted = &[Promise::Contradicted];
+    only(&ended(false, &["sent"], Vec::new()), contradicted);
+    only(&ended(false, &["sent"], vec![call(1, false)]), contradicted);
+    only(&ended(false, &["failed"], vec![call(1, true)]), contradicted);
+    only(&ended(false, &["failed"], vec![lost(1, false), call(2, false)]), contradicted);
+    only(&ended(false, &["failed"], Vec::new()), contradicted);
+    let late = |calls| Evidence { end_ms: FAR, ..ended(false, &["expired"], calls) };
+    only(&late(vec![call(1, true)]), contradicted);
+    only(&late(vec![lost(1, false)]), contradicted);
+    only(&late(vec![call(1, false)]), contradicted);
+    only(&ended(false, &["expired"], vec![Call { permanent: false, ..call(1, false) }]), contradicted);
+}
+
+#[test]
+fn unknown_needs_a_cause() {
+    only(&ended(true, &["unknown"], vec![call(1, true)]), &[Promise::UnknownUnexplained]);
+    only(&ended(true, &["unknown"], Vec::new()), &[Promise::UnknownUnexplained]);
+    // Nobody heard of a claim, or everybody did and it was recorded.
+    let unheard = |records: &[u64], faults: Vec<Fault>| {
+        let (claims, works) = (of_chunk(&[5]), vec![work(1, 60, None)]);
+        Evidence { claims, works, records: of_chunk(records), faults, ..ended(true, &["unknown"], Vec::new()) }
+    };
+    only(&unheard(&[], vec![fault(5, Harm::Claim)]), &[]);
+    only(&unheard(&[20], vec![fault(5, Harm::Claim)]), &[Promise::UnknownUnexplained]);
+    only(&unheard(&[], Vec::new()), &[Promise::RecordMissing, Promise::UnknownUnexplained]);
+    // What settles it after its lease is no record of the attempt.
+    let settled = 5 + Timing::PRODUCTION.lease;
+    only(&unheard(&[settled], vec![fault(5, Harm::Claim)]), &[]);
+    only(&unheard(&[settled], Vec::new()), &[Promise::RecordMissing, Promise::UnknownUnexplained]);
+    // One loss is asked again after, under at_least_once.
+    only(&ended(false, &["unknown"], vec![lost(1, true)]), &[Promise::UnknownUnexplained]);
+    let in_attempts = |calls: Vec<Call>| {
+        let times: Vec<u64> = calls.iter().map(|call| call.at_ms).collect();
+        let works = times.iter().map(|at| work(*at, *at + 5, None)).collect();
+        let (claims, records) = (of_chunk(&times), of_chunk(&times));
+        Evidence { claims, records, works, ..ended(false, &["unknown"], calls) }
+    };
+    let unexplained = &[Promise::UnknownUnexplained];
+    only(&in_attempts(vec![lost(10, true)]), unexplained);
+    only(&in_attempts(vec![lost(10, true), call(20, false)]), &[]);
+    only(&in_attempts(vec![lost(10, false), lost(20, false), lost(30, false)]), &[]);
+    only(&in_attempts(vec![lost(10, false), lost(20, false)]), unexplained);
+    // Answered errors are asked again until it is too late; one of them counts as the first loss.
+    let error = |at_ms: u64| Call { error: true, ..lost(at_ms, false) };
+    only(&in_attempts(vec![error(10), error(20), error(30)]), unexplained);
+    only(&in_attempts(vec![error(10), lost(20, false), lost(30, false)]), &[]);
+}
+
+#[test]
+fn what_was_recorded_is_what_the_status_says() {
+    let recorded = |once: bool, word: &str, call: Call, record: u64| {
+        let (claims, records) = (of_chunk(&[5]), of_chunk(&[record]));
+        let calls = vec![call];
+        let works = vec![work(1, 60, None)];
+        Evidence { claims, records, works, end_ms: FAR, ..ended(once, &[word], calls) }
+    };
+    only(&recorded(false, "sent", call(10, true), 20), &[]);
+    // An acceptance that was heard and recorded.
+    let wrong = &[Promise::Contradicted, Promise::UnknownUnexplained];
+    only(&recorded(true, "unknown", call(10, true), 20), wrong);
+    only(&recorded(false, "failed", call(10, false), 20), &[]);
+    // A refusal that nobody recorded: its successor cannot know that nothing was accepted.
+    let settled = 5 + Timing::PRODUCTION.lease;
+    let lost = |word: &str, call: Call| {
+        let faults = vec![fault(12, Harm::Record)];
+        Evidence { faults, ..recorded(false, word, call, settled) }
+    };
+    only(&lost("failed", call(10, false)), &[Promise::Contradicted]);
+    only(&lost("expired", Call { permanent: false, ..call(10, false) }), &[Promise::Contradicted]);
+    only(&lost("unknown", call(10, false)), &[]);
+    only(&recorded(false, "expired", Call { permanent: false, ..call(10, false) }, 20), &[]);
+}
+
+#[test]
+fn a_status_that_goes_back() {
+    let back = &[Promise::WentBack];
+    for words in [["sent", "sending", "sent"], ["unknown", "sending", "sent"], ["failed", "expired", "sent"]] {
+        only(&ended(false, &words, vec![call(1, true)]), back);
+    }
+    only(&ended(false, &["unknown", "failed"], vec![call(1, false)]), back);
+}
+
+#[test]
+fn answers_that_disagree() {
+    let with = |answers: Vec<Answer>| {
+        let mut evidence = ended(false, &["sent"], vec![call(1, true)]);
+        evidence.keys[0].answers = answers;
+        evidence
+    };
+    let (queued, again) = (|id: &str| Said::Queued(id.to_owned()), |id: &str| Said::Duplicate(id.to_owned()));
+    let fine = with(vec![said(0, Said::Nothing), said(0, queued("m")), said(0, again("m")), said(1, Said::Reused)]);
+    let verdict = only(&fine, &[]);
+    assert_eq!((verdict.duplicates, verdict.mismatches, verdict.unanswered), (1, 1, 1));
+    let wrong = [
+        vec![said(0, queued("m")), said(0, again("n"))],
+        vec![said(0, queued("n"))],
+        vec![said(0, queued("m")), said(1, again("m"))],
+        vec![said(0, queued("m")), said(0, queued("m"))],
+        vec![said(0, queued("m")), said(0, Said::Reused)],
+        vec![said(0, Said::Odd("500".to_owned()))],
+    ];
+    for answers in wrong {
+        only(&with(answers), &[Promise::Answers]);
+    }
+}
+
+#[test]
+fn a_call_that_nobody_asked_for() {
+    let mut evidence = ended(false, &["sent"], vec![call(1, true)]);
+    evidence.calls.push(Call { message: "other".to_owned(), ..call(2, true) });
+    only(&evidence, &[Promise::Unasked]);
+}

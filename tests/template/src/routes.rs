@@ -1,0 +1,112 @@
+//! The HTTP routes: each request reaches the function that answers for it, and whatever no route names reaches api,
+//! which refuses it in our own words.
+
+use crate::{
+    Faults, equal,
+    read::{functions, named, of_type},
+};
+use sendonce_http::contract::{ROUTES, Route};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Every function that answers HTTP, with the requests of the contract that are its own.
+fn contracts() -> [(&'static str, Vec<String>); 2] {
+    let requests = |of: fn(Route) -> bool| {
+        let rows = ROUTES.iter().filter(|row| of(row.route));
+        rows.map(|row| format!("{} {}", row.method.to_uppercase(), row.path)).collect()
+    };
+    [
+        ("api", requests(|route| !matches!(route, Route::Refunds(_)))),
+        ("refunds", requests(|route| matches!(route, Route::Refunds(_)))),
+    ]
+}
+
+/// How well a route key fits a request, as API Gateway weighs them: a whole path before a greedy one, a method before
+/// any, `$default` last (API Gateway Developer Guide, "Routes for HTTP APIs"). `None`: not at all.
+fn fits(key: &str, request: &str) -> Option<(bool, usize, bool)> {
+    if key == "$default" {
+        return Some((false, 0, false));
+    }
+    let ((key_method, key_path), (method, path)) = (key.split_once(' ')?, request.split_once(' ')?);
+    let (mut literal, mut steps) = (1, path.split('/'));
+    for part in key_path.split('/') {
+        if part.ends_with("+}") {
+            return (steps.next().is_some() && [method, "ANY"].contains(&key_method)).then_some((
+                false,
+                literal,
+                key_method != "ANY",
+            ));
+        }
+        let step = steps.next()?;
+        if part == step {
+            literal += 1;
+        } else if !part.starts_with('{') {
+            return None;
+        }
+    }
+    let fits = steps.next().is_none() && [method, "ANY"].contains(&key_method);
+    fits.then_some((true, literal, key_method != "ANY"))
+}
+
+/// What is wrong with the routes.
+#[must_use]
+pub fn faults(template: &Value) -> Faults {
+    let mut faults = Faults::new();
+    let binaries: BTreeMap<&str, &str> = functions(template).iter().map(|f| (f.name, f.binary)).collect();
+    let mut routes = Vec::new();
+    for (name, route) in of_type(template, "AWS::ApiGatewayV2::Route") {
+        let route = &route["Properties"];
+        let target = route["Target"]["Fn::Sub"].as_str().unwrap_or_default();
+        let integration = target.trim_start_matches("integrations/${").trim_end_matches('}');
+        let function = named(&template["Resources"][integration]["Properties"]["IntegrationUri"]).unwrap_or_default();
+        routes.push((route["RouteKey"].as_str().unwrap_or_default(), binaries.get(function).copied()));
+        let invoked = of_type(template, "AWS::Lambda::Permission")
+            .any(|(_, permission)| named(&permission["Properties"]["FunctionName"]) == Some(function));
+        equal(&mut faults, &format!("that API Gateway may invoke the function of {name}"), invoked, true);
+    }
+    let default = routes.iter().find(|(key, _)| *key == "$default").and_then(|(_, binary)| *binary);
+    equal(&mut faults, "who answers what no route names", default, Some("api"));
+    for (binary, requests) in contracts() {
+        for request in &requests {
+            let best = routes.iter().filter_map(|(key, to)| Some((fits(key, request)?, *to))).max();
+            equal(&mut faults, &format!("who answers {request}"), best.and_then(|(_, to)| to), Some(binary));
+        }
+    }
+    let all: Vec<String> = contracts().into_iter().flat_map(|(_, requests)| requests).collect();
+    for (key, _) in routes.iter().filter(|(key, _)| *key != "$default") {
+        if !all.iter().any(|request| fits(key, request).is_some()) {
+            faults.push(format!("no function has a route that {key} fits"));
+        }
+    }
+    for (name, integration) in of_type(template, "AWS::ApiGatewayV2::Integration") {
+        let version = integration["Properties"]["PayloadFormatVersion"].as_str();
+        equal(&mut faults, &format!("the payload format of {name}"), version, Some("2.0"));
+    }
+    for (name, stage) in of_type(template, "AWS::ApiGatewayV2::Stage") {
+        let settings = &stage["Properties"]["DefaultRouteSettings"];
+        for limit in ["ThrottlingRateLimit", "ThrottlingBurstLimit"] {
+            equal(&mut faults, &format!("that {name} has a {limit}"), named(&settings[limit]).is_some(), true);
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_specific_route_wins() {
+        let best = |request: &str| {
+            let keys =
+                ["$default", "ANY /v1/refunds/{rest+}", "GET /v1/refunds/{id}", "GET /v1/refunds", "ANY /v1/refunds"];
+            keys.into_iter().filter_map(|key| Some((fits(key, request)?, key))).max().unwrap().1
+        };
+        assert_eq!(best("GET /v1/refunds"), "GET /v1/refunds");
+        assert_eq!(best("POST /v1/refunds"), "ANY /v1/refunds");
+        assert_eq!(best("GET /v1/refunds/rf_1"), "GET /v1/refunds/{id}");
+        assert_eq!(best("POST /v1/refunds/rf_1/approve"), "ANY /v1/refunds/{rest+}");
+        assert_eq!(best("GET /v1/refunds/"), "GET /v1/refunds/{id}");
+        assert_eq!(best("GET /healthz"), "$default");
+    }
+}

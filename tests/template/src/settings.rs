@@ -1,0 +1,93 @@
+//! The environment: every function's variables are those that its settings ask for, and no other.
+
+use crate::{
+    Faults, equal,
+    read::{functions, named},
+    resolve::resolve,
+};
+use platform::{EnvReader, SettingsError};
+use serde_json::{Map, Value};
+use std::{cell::RefCell, collections::BTreeSet};
+
+/// Reads a function's settings as its main does.
+type Read = fn(EnvReader<'_>) -> Result<(), SettingsError>;
+
+/// Every function by its binary. One that is missing here is a fault of the template's function.
+const SETTINGS: [(&str, Read); 7] = [
+    ("api", |env| api::Settings::read(env).map(drop)),
+    ("deliver", |env| deliver::Settings::read(env).map(drop)),
+    ("relay", |env| relay::Settings::read(env).map(drop)),
+    ("dead-letter", |env| dead_letter::Settings::read(env).map(drop)),
+    ("audit", |env| audit::Settings::read(env).map(drop)),
+    ("refunds", |env| refunds::Settings::read(env).map(drop)),
+    ("payout", |env| payout::Settings::read(env).map(drop)),
+];
+
+/// The binaries whose settings are known here.
+#[must_use]
+pub fn binaries() -> BTreeSet<&'static str> {
+    SETTINGS.iter().map(|(binary, _)| *binary).collect()
+}
+
+/// What a function says of an environment that has only these variables: every fault of its settings.
+#[must_use]
+pub fn refusals(binary: &str, set: &[(&str, &str)]) -> Vec<String> {
+    let value = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+    let read = SETTINGS.iter().find(|(name, _)| *name == binary).map(|(_, read)| read);
+    read.and_then(|read| read(EnvReader::from_source(value)).err()).map(|refused| refused.0).unwrap_or_default()
+}
+
+/// Where a variable leads: the resource that its value must refer to.
+const REFERS: [(&str, &str); 4] = [
+    ("TABLE_NAME", "Table"),
+    ("DELIVERIES_QUEUE_URL", "DeliveriesQueue"),
+    ("PAYOUTS_QUEUE_URL", "PayoutsQueue"),
+    ("PARKING_QUEUE_URL", "ParkingQueue"),
+];
+
+/// The variables of a function: those of all functions, and its own.
+#[must_use]
+pub fn variables(template: &Value, properties: &Value) -> Map<String, Value> {
+    let mut all = Map::new();
+    for place in [&template["Globals"]["Function"], properties] {
+        all.extend(place["Environment"]["Variables"].as_object().cloned().unwrap_or_default());
+    }
+    all
+}
+
+/// What is wrong with the functions' variables.
+#[must_use]
+pub fn faults(template: &Value) -> Faults {
+    let template = resolve(template, &[("CorsOrigins", "https://console.example")].into());
+    let mut faults = Vec::new();
+    for function in functions(&template) {
+        let set = variables(&template, function.properties);
+        let Some((_, read)) = SETTINGS.iter().find(|(binary, _)| *binary == function.binary) else {
+            faults.push(format!("{}: no function has the binary {:?}", function.name, function.binary));
+            continue;
+        };
+        // What the logs ask for: `platform::init_logs`.
+        let asked = RefCell::new(BTreeSet::from(["RUST_LOG".to_owned()]));
+        let env = EnvReader::from_source(|name| {
+            asked.borrow_mut().insert(name.to_owned());
+            set.get(name).map(text)
+        });
+        if let Err(refused) = read(env) {
+            faults.push(format!("{}: {refused}", function.name));
+        }
+        let names: BTreeSet<String> = set.keys().cloned().collect();
+        equal(&mut faults, &format!("the set of variables of {}", function.name), names, asked.into_inner());
+        for (variable, resource) in REFERS {
+            if let Some(value) = set.get(variable) {
+                equal(&mut faults, &format!("{variable} of {}", function.name), named(value), Some(resource));
+            }
+        }
+    }
+    faults
+}
+
+/// What a value will be like. A resource's name is only known to AWS, and here stands for itself.
+fn text(value: &Value) -> String {
+    let written = value.as_str().or_else(|| value["Fn::Sub"].as_str()).or_else(|| named(value));
+    written.map_or_else(|| value.to_string(), str::to_owned)
+}

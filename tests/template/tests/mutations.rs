@@ -1,0 +1,268 @@
+//! Each check can fail: one thing in the template is changed, and the fault must be named. A change that nothing notices
+//! would mean that the check is for show.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use protocol::timing::Timing;
+use serde_json::{Value, json};
+use template::{
+    alarms,
+    binary::{self, Operations},
+    policy, read, routes, settings, source, timing, wiring, yaml,
+};
+
+/// The template with what stands at `pointer` replaced (or removed, if by null).
+fn changed(path: &str, pointer: &str, to: Value) -> Value {
+    let mut template = yaml::load(path).unwrap();
+    let (parent, member) = pointer.rsplit_once('/').unwrap();
+    let member = member.replace("~1", "/");
+    let parent = template.pointer_mut(parent).unwrap_or_else(|| panic!("there is no {pointer}"));
+    match (parent, to) {
+        (Value::Object(object), Value::Null) => drop(object.remove(&member).unwrap()),
+        (Value::Object(object), to) => drop(object.insert(member, to)),
+        (Value::Array(items), Value::Null) => drop(items.remove(member.parse().unwrap())),
+        (Value::Array(items), to) => items[member.parse::<usize>().unwrap()] = to,
+        (other, _) => panic!("{pointer} is in {other}"),
+    }
+    template
+}
+
+fn template(pointer: &str, to: Value) -> Value {
+    changed("template.yaml", &format!("/Resources/{pointer}"), to)
+}
+
+/// That a fault is named which holds all of the words.
+fn names(faults: &[String], words: &[&str]) {
+    let named = faults.iter().any(|fault| words.iter().all(|word| fault.contains(word)));
+    assert!(named, "no fault names {words:?}:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn a_duration_that_is_not_protocol_s_is_named() {
+    for (pointer, to, words) in [
+        ("DeliverFunction/Properties/Timeout", json!(61), vec!["time limit of DeliverFunction"]),
+        ("DeliverFunction/Properties/Timeout", json!(61), vec!["6*T_fn"]),
+        ("DeliverFunction/Properties/Timeout", json!(45), vec!["T_token + 2*T_call"]),
+        ("ApiFunction/Properties/Timeout", json!(29), vec!["API total"]),
+        ("AuditFunction/Properties/Timeout", json!(60), vec!["time limit of AuditFunction"]),
+        ("DeliveriesQueue/Properties/VisibilityTimeout", json!(75), vec!["lease < visibility"]),
+        ("DeliveriesDeadQueue/Properties/VisibilityTimeout", json!(30), vec!["visibility of DeliveriesDeadQueue"]),
+        ("DeliveriesQueue/Properties/MessageRetentionPeriod", json!(259_200), vec!["retention of DeliveriesQueue"]),
+        ("DeliveriesDeadQueue/Properties/MessageRetentionPeriod", json!(345_600), vec!["retention of DeliveriesDead"]),
+        ("DeliveriesQueue/Properties/RedrivePolicy/maxReceiveCount", json!(3), vec!["receives of DeliveriesQueue"]),
+        ("RelayFunction/Properties/Events/Stream/Properties/MaximumBatchingWindowInSeconds", json!(5), vec!["window"]),
+    ] {
+        names(&timing::faults(&template(pointer, to), "production"), &words);
+    }
+    let short = changed("template.yaml", "/Mappings/Timing/short/Visibility", json!(47));
+    names(&timing::faults(&short, "short"), &["short: ", "6*T_fn"]);
+    assert!(timing::faults(&short, "production").is_empty(), "a profile is judged by its own numbers");
+    names(&timing::faults(&short, "medium"), &["no profile"]);
+}
+
+#[test]
+fn a_bound_or_a_schedule_that_is_not_protocol_s_is_named() {
+    for (pointer, to, word) in [
+        ("/Parameters/KeyValidDays/MinValue", json!(3), "MinValue"),
+        ("/Parameters/KeyValidDays/MaxValue", json!(400), "MaxValue"),
+        ("/Parameters/KeyValidDays/Default", json!(7), "Default"),
+        ("/Parameters/Timing/AllowedValues/1", json!("quick"), "quick"),
+        ("/Parameters/Timing/Default", json!("short"), "default of Timing"),
+        ("/Resources/AuditFunction/Properties/Events/Hourly/Properties/Schedule", json!("rate(1 day)"), "schedule"),
+        ("/Resources/AuditFunction/Properties/Events/Hourly", Value::Null, "schedule"),
+    ] {
+        names(&timing::fixed(&changed("template.yaml", pointer, to)), &[word]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_difference_from_the_local_system_is_named() {
+    let local = source::local(Timing::PRODUCTION).await.unwrap();
+    let queue = json!({"Type": "AWS::SQS::Queue", "Properties": {}});
+    let deliveries = "DeliverFunction/Properties/Events/Deliveries/Properties";
+    let stream = "RelayFunction/Properties/Events/Stream/Properties";
+    let eager = json!([{"Pattern": r#"{"dynamodb":{"Keys":{"sk":{"S":["M"]}}}}"#}]);
+    for (pointer, to, word) in [
+        ("OtherQueue", queue, "the set of queues"),
+        ("ParkingQueue", Value::Null, "the set of queues"),
+        ("DeliveriesQueue/Properties/VisibilityTimeout", json!(359), "the visibility of DeliveriesQueue"),
+        ("ParkingQueue/Properties/MessageRetentionPeriod", json!(60), "the retention of ParkingQueue"),
+        ("DeliveriesQueue/Properties/DelaySeconds", json!(5), "attributes of DeliveriesQueue"),
+        ("DeliveriesQueue/Properties/RedrivePolicy", Value::Null, "the dead-letter queue of DeliveriesQueue"),
+        ("DeliveriesDeadQueue/Properties/RedrivePolicy", json!({"maxReceiveCount": 1}), "receives of DeliveriesDead"),
+        ("DeliveriesQueue/Properties/RedrivePolicy/maxReceiveCount", json!(9), "the receives of DeliveriesQueue"),
+        ("DeadLetterFunction/Properties/Events/Deliveries", Value::Null, "the consumers of DeliveriesDeadQueue"),
+        (&format!("{deliveries}/Queue"), json!({"Fn::GetAtt": ["ParkingQueue", "Arn"]}), "consumers of ParkingQueue"),
+        (&format!("{deliveries}/FunctionResponseTypes"), Value::Null, "the response types of DeliverFunction"),
+        (&format!("{deliveries}/BatchSize"), json!(1), "the batch of DeliverFunction"),
+        (&format!("{deliveries}/MaximumBatchingWindowInSeconds"), json!(1), "attributes of the mapping"),
+        (&format!("{deliveries}/ScalingConfig/MaximumConcurrency"), json!(1), "the concurrency of DeliverFunction"),
+        ("Table/Properties/TimeToLiveSpecification/AttributeName", json!("expires"), "TimeToLiveSpecification"),
+        ("Table/Properties/TimeToLiveSpecification/Enabled", json!(false), "TimeToLiveSpecification"),
+        ("Table/Properties/StreamSpecification/StreamViewType", json!("NEW_IMAGE"), "StreamSpecification"),
+        ("Table/Properties/KeySchema/1", Value::Null, "KeySchema"),
+        ("Table/Properties/GlobalSecondaryIndexes", json!([{"IndexName": "x"}]), "GlobalSecondaryIndexes"),
+        ("Table/Properties/BillingMode", json!("PROVISIONED"), "BillingMode"),
+        ("Table/Properties/TableName", json!("sendonce"), "what else is said of the table"),
+        (&format!("{stream}/FilterCriteria/Filters"), eager, "the stream's filter"),
+        (&format!("{stream}/FilterCriteria"), Value::Null, "the stream's filter"),
+        (&format!("{stream}/BatchSize"), json!(100), "the stream's batch"),
+        (&format!("{stream}/FunctionResponseTypes"), json!([]), "the response types of RelayFunction"),
+        (&format!("{stream}/StartingPosition"), json!("LATEST"), "StartingPosition"),
+        (&format!("{stream}/BisectBatchOnFunctionError"), json!(false), "BisectBatchOnFunctionError"),
+        (&format!("{stream}/MaximumRetryAttempts"), json!(3), "MaximumRetryAttempts"),
+        (&format!("{stream}/MaximumRecordAgeInSeconds"), json!(60), "MaximumRecordAgeInSeconds"),
+    ] {
+        names(&wiring::faults(&template(pointer, to), "production", &local), &[word]);
+    }
+    let narrow = changed("template.yaml", "/Parameters/DeliverConcurrency/MinValue", json!(1));
+    names(&wiring::faults(&narrow, "production", &local), &["bounds of DeliverConcurrency"]);
+    // And the other way round: what the local system has and the template has not.
+    let template = yaml::load("template.yaml").unwrap();
+    names(&wiring::faults(&template, "short", &local), &["visibility of DeliveriesQueue"]);
+    let mut more = local.clone();
+    more.queues.insert("others".to_owned(), local.queues["parking"].clone());
+    more.table["GlobalSecondaryIndexes"] = json!([{"IndexName": "others"}]);
+    let faults = wiring::faults(&template, "production", &more);
+    names(&faults, &["the set of queues"]);
+    names(&faults, &["GlobalSecondaryIndexes"]);
+}
+
+#[test]
+fn a_stage_that_loses_its_table_is_named() {
+    for (pointer, to, words) in [
+        ("Table/DeletionPolicy", json!("Delete"), ["production", "DeletionPolicy"]),
+        ("Table/UpdateReplacePolicy", Value::Null, ["production", "UpdateReplacePolicy"]),
+        ("Table/Properties/DeletionProtectionEnabled", json!(false), ["production", "protection"]),
+        ("Table/Properties/DeletionProtectionEnabled", json!(true), ["test", "protection"]),
+        ("Table/Properties/PointInTimeRecoverySpecification", Value::Null, ["production", "recovery"]),
+    ] {
+        names(&wiring::kept(&template(pointer, to)), &words);
+    }
+    let default = changed("template.yaml", "/Parameters/Stage/Default", json!("test"));
+    names(&wiring::kept(&default), &["default of Stage"]);
+}
+
+#[test]
+fn a_variable_too_many_too_few_or_wrong_is_named() {
+    for (pointer, to, words) in [
+        ("ApiFunction/Properties/Environment/Variables/KEY_VALID_DAYS", Value::Null, ["variables of", "ApiFunction"]),
+        ("ApiFunction/Properties/Environment/Variables/CORS_ORIGINS", json!("*"), ["ApiFunction", "CORS_ORIGINS"]),
+        ("RelayFunction/Properties/Environment", Value::Null, ["RelayFunction", "PARKING_QUEUE_URL is missing"]),
+        ("AuditFunction/Properties/Environment", json!({"Variables": {"X": "1"}}), ["variables of", "AuditFunction"]),
+        ("DeliverFunction/Properties/Environment/Variables/SECRET_NAME", json!("one"), ["Deliver", "SECRET_NAME"]),
+        (
+            "DeadLetterFunction/Properties/Environment/Variables/PARKING_QUEUE_URL",
+            json!({"Ref": "DeliveriesQueue"}),
+            ["PARKING_QUEUE_URL", "DeadLetterFunction"],
+        ),
+        ("RelayFunction/Metadata/BuildProperties/Binary", json!("other"), ["RelayFunction", "no function"]),
+    ] {
+        names(&settings::faults(&template(pointer, to)), &words);
+    }
+    let silent = changed("template.yaml", "/Globals/Function/Environment/Variables/RUST_LOG", Value::Null);
+    names(&settings::faults(&silent), &["variables of", "AuditFunction"]);
+}
+
+/// Where a role's statement with an action stands.
+fn statement(template: &Value, role: &str, action: &str) -> usize {
+    let statements = &template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"];
+    let at = statements.as_array().unwrap().iter().position(|s| s["Action"].to_string().contains(action));
+    at.unwrap_or_else(|| panic!("{role} has no statement with {action}"))
+}
+
+#[test]
+fn an_action_too_many_or_too_few_is_named() {
+    let operations: Operations = binary::operations().unwrap();
+    let template_now = yaml::load("template.yaml").unwrap();
+    for (role, action) in [
+        ("ApiRole", "dynamodb:PutItem"),
+        ("DeliverRole", "sqs:ChangeMessageVisibility"),
+        ("DeliverRole", "sqs:ReceiveMessage"),
+        ("DeliverRole", "secretsmanager:GetSecretValue"),
+        ("RelayRole", "dynamodb:GetRecords"),
+        ("RelayRole", "dynamodb:ListStreams"),
+        ("AuditRole", "dynamodb:Scan"),
+        ("DeadLetterRole", "logs:PutLogEvents"),
+    ] {
+        let at = statement(&template_now, role, action);
+        let path = format!("{role}/Properties/Policies/0/PolicyDocument/Statement/{at}");
+        names(&policy::faults(&template(&path, Value::Null), &operations), &[role, "lacks", action]);
+        names(
+            &policy::faults(&template(&format!("{path}/Resource"), json!("arn:other")), &operations),
+            &[role, "arn:other"],
+        );
+        let more = template(&format!("{path}/Action"), json!([action, "dynamodb:DeleteItem"]));
+        names(&policy::faults(&more, &operations), &[role, "allows dynamodb:DeleteItem", "without need"]);
+    }
+    for (pointer, to, word) in [
+        ("ApiRole/Properties/ManagedPolicyArns", json!(["arn:aws:iam::aws:policy/Admin"]), "managed policies"),
+        ("ApiFunction/Properties/Role", json!({"Fn::GetAtt": ["DeliverRole", "Arn"]}), "two functions"),
+        ("ApiFunction/Properties/Role", Value::Null, "no role of its own"),
+    ] {
+        names(&policy::faults(&template(pointer, to), &operations), &[word]);
+    }
+    // The code begins to use something, or stops.
+    let mut more = operations.clone();
+    more.get_mut("relay").unwrap().insert(("dynamodb".to_owned(), "BatchGetItem".to_owned()));
+    names(&policy::faults(&template_now, &more), &["RelayRole lacks dynamodb:BatchGetItem"]);
+    more.get_mut("relay").unwrap().insert(("kms".to_owned(), "Decrypt".to_owned()));
+    names(&policy::faults(&template_now, &more), &["nothing here knows"]);
+    let mut less = operations;
+    less.get_mut("audit").unwrap().retain(|(_, operation)| operation != "Scan");
+    names(&policy::faults(&template_now, &less), &["AuditRole allows dynamodb:Scan", "without need"]);
+    less.clear();
+    names(&policy::faults(&template_now, &less), &["no binary"]);
+}
+
+#[test]
+fn a_route_that_leads_nowhere_is_named() {
+    for (pointer, to, word) in [
+        ("DefaultRoute", Value::Null, "what no route names"),
+        ("DefaultRoute/Properties/Target", json!({"Fn::Sub": "integrations/${Other}"}), "what no route names"),
+        ("SendRoute/Properties/Target", json!({"Fn::Sub": "integrations/${Other}"}), "who answers POST /v1/messages"),
+        ("SendRoute/Properties/RouteKey", json!("POST /v2/messages"), "no function has a route"),
+        ("ApiIntegration/Properties/PayloadFormatVersion", json!("1.0"), "payload format"),
+        ("ApiPermission", Value::Null, "may invoke"),
+        ("HttpStage/Properties/DefaultRouteSettings/ThrottlingBurstLimit", Value::Null, "ThrottlingBurstLimit"),
+    ] {
+        names(&routes::faults(&template(pointer, to)), &[word]);
+    }
+}
+
+#[test]
+fn an_alarm_without_a_section_a_metric_or_a_topic_is_named() {
+    let (file, runbook) = ("infra/aws/alarms.yaml", alarms::runbook().unwrap());
+    let template_now = yaml::load("template.yaml").unwrap();
+    for (pointer, to, word) in [
+        ("Parked/Properties/AlarmDescription", json!("Something lies in the queue. docs/RUNBOOK.md#no"), "no section"),
+        ("Parked/Properties/AlarmDescription", json!("docs/RUNBOOK.md#parked"), "no section"),
+        ("Holds", Value::Null, "section holds of docs/RUNBOOK.md has no alarm"),
+        ("Holds/Properties/AlarmActions", json!([]), "AlarmActions of Holds"),
+        ("Holds/Properties/Metrics/1/MetricStat/Metric/MetricName", json!("Holds"), "which nothing writes"),
+        ("Holds/Properties/Metrics/1/MetricStat/Metric/Dimensions", Value::Null, "dimensions of HoldsBegun"),
+    ] {
+        let alarms = changed(file, &format!("/Resources/{pointer}"), to);
+        names(&alarms::faults(&template_now, &alarms, &runbook), &[word]);
+    }
+    let alarms = yaml::load(file).unwrap();
+    let silent = runbook.replacen("**Never.**", "Never.", 1);
+    names(&alarms::faults(&template_now, &alarms, &silent), &["relay-behind", "Never"]);
+    for (pointer, to, word) in [
+        ("AlarmStack", Value::Null, "nested stacks"),
+        ("AlarmStack/Properties/Parameters/Table", Value::Null, "set of parameters"),
+        ("AlarmStack/Properties/Parameters/RelayFunction", json!({"Ref": "ApiFunction"}), "the alarms' RelayFunction"),
+    ] {
+        names(&alarms::faults(&template(pointer, to), &alarms, &runbook), &[word]);
+    }
+}
+
+#[test]
+fn a_template_s_short_forms_are_read_as_their_long_ones() {
+    let template = yaml::load("template.yaml").unwrap();
+    let queue = &template["Resources"]["DeliveriesQueue"]["Properties"];
+    assert_eq!(queue["RedrivePolicy"]["deadLetterTargetArn"], json!({"Fn::GetAtt": ["DeliveriesDeadQueue", "Arn"]}));
+    assert_eq!(queue["VisibilityTimeout"], json!({"Fn::FindInMap": ["Timing", {"Ref": "Timing"}, "Visibility"]}));
+    assert!(read::functions(&template).len() >= 5);
+    assert!(yaml::load("no.yaml").unwrap_err().to_string().contains("no.yaml"));
+}
