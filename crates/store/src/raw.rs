@@ -65,7 +65,7 @@ pub struct RawAttribute {
 pub struct RawItem {
     /// Its sort key.
     pub sort_key: String,
-    /// Its attributes: the known ones in the order of [`MEANINGS`], then the others by name.
+    /// Its attributes: the known ones in the order of `MEANINGS`, then the others by name.
     pub attributes: Vec<RawAttribute>,
 }
 

@@ -57,7 +57,8 @@ pub struct Work {
 #[derive(Clone, Default)]
 pub(crate) struct Chunk<'a> {
     pub(crate) claims: Vec<u64>,
-    pub(crate) records: Vec<u64>,
+    /// When each was sent, and when it was done.
+    pub(crate) records: Vec<(u64, u64)>,
     pub(crate) works: Vec<&'a Work>,
     pub(crate) faults: Vec<&'a Fault>,
     pub(crate) jumps: &'a [(u64, u64)],
@@ -90,12 +91,15 @@ impl<'a> Chunk<'a> {
 
     fn outcome(&self, claim_ms: u64, until_ms: u64, called: impl Fn(u64, u64) -> bool) -> Outcome {
         // What a dying process had sent arrives all the same.
-        let end_ms = |work: &Work| work.to_ms + if work.broke.is_some() { TIMING.record } else { 0 };
-        let works = || self.works.iter().filter(|work| (work.from_ms..=end_ms(work)).contains(&claim_ms));
+        let last_ms = |work: &Work| work.to_ms + if work.broke.is_some() { TIMING.record } else { 0 };
+        let works = || self.works.iter().filter(|work| (work.from_ms..=last_ms(work)).contains(&claim_ms));
         let end_ms = works().map(|work| work.to_ms).max().unwrap_or(claim_ms);
+        let last_ms = works().map(|work| last_ms(work)).max().unwrap_or(claim_ms);
         // Nobody else writes before the lease is over, whatever the clocks of the two say.
         let alone_ms = claim_ms + TIMING.lease - 2 * TIMING.skew;
-        let owner = |at: &u64| *at >= claim_ms && *at < until_ms && *at <= end_ms.max(alone_ms);
+        let owner = |(sent_ms, at_ms): &(u64, u64)| {
+            *sent_ms >= claim_ms && *sent_ms <= last_ms.max(alone_ms) && *at_ms < until_ms
+        };
         if self.records.iter().any(owner) {
             return Outcome::Kept;
         }

@@ -115,8 +115,18 @@ pub struct Fault {
     pub harm: Harm,
 }
 
-/// An outcome of calls that was written down: message, chunk, ms.
-pub type Record = (String, usize, u64);
+/// A write of a chunk's item that arrived.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// The message.
+    pub message: String,
+    /// The chunk.
+    pub chunk: usize,
+    /// When it was on its way, in ms: late by a held request's time if it was held.
+    pub sent_ms: u64,
+    /// When it was done.
+    pub at_ms: u64,
+}
 
 /// Everything.
 #[derive(Clone, Debug, Default)]
@@ -128,9 +138,9 @@ pub struct Evidence {
     /// Every fault that may excuse something.
     pub faults: Vec<Fault>,
     /// Every record that arrived.
-    pub records: Vec<Record>,
+    pub records: Vec<Write>,
     /// Every claim that arrived.
-    pub claims: Vec<Record>,
+    pub claims: Vec<Write>,
     /// Every invocation of a consumer, by chunk.
     pub works: Vec<Work>,
     /// Every move of the clocks: the times just before and just after it, in ms.

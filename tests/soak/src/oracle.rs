@@ -144,11 +144,11 @@ impl<'a> Court<'a> {
         let mut chunk = |message: &'a str, chunk: usize, put: &dyn Fn(&mut Chunk<'a>)| {
             put(chunks.entry((message, chunk)).or_insert_with(|| Chunk::new(evidence)));
         };
-        for (message, number, at_ms) in &evidence.records {
-            chunk(message, *number, &|chunk| chunk.records.push(*at_ms));
+        for write in &evidence.records {
+            chunk(&write.message, write.chunk, &|chunk| chunk.records.push((write.sent_ms, write.at_ms)));
         }
-        for (message, number, at_ms) in &evidence.claims {
-            chunk(message, *number, &|chunk| chunk.claims.push(*at_ms));
+        for write in &evidence.claims {
+            chunk(&write.message, write.chunk, &|chunk| chunk.claims.push(write.at_ms));
         }
         for work in &evidence.works {
             chunk(&work.message, work.chunk, &|chunk| chunk.works.push(work));

@@ -1,7 +1,7 @@
 //! The oracle can fail: each kind of wrong evidence is reported as what it is, and the right one is not.
 
 use crate::{
-    evidence::{Answer, Call, Device, Evidence, Fault, Harm, Hit, Key, Message, Said, Work},
+    evidence::{Answer, Call, Device, Evidence, Fault, Harm, Hit, Key, Message, Said, Work, Write},
     oracle::{Promise, Verdict, judge},
 };
 use protocol::timing::Timing;
@@ -21,8 +21,12 @@ fn lost(at_ms: u64, accepted: bool) -> Call {
     Call { permanent: false, lost: Some("silent"), ..call(at_ms, accepted) }
 }
 
-fn of_chunk(times: &[u64]) -> Vec<(String, usize, u64)> {
-    times.iter().map(|at| ("m".to_owned(), 0, *at)).collect()
+fn write(sent_ms: u64, at_ms: u64) -> Write {
+    Write { message: "m".to_owned(), chunk: 0, sent_ms, at_ms }
+}
+
+fn of_chunk(times: &[u64]) -> Vec<Write> {
+    times.iter().map(|at| write(*at, *at)).collect()
 }
 
 fn work(from_ms: u64, to_ms: u64, broke: Option<&'static str>) -> Work {
@@ -240,6 +244,18 @@ fn what_was_recorded_is_what_the_status_says() {
     only(&lost("expired", Call { permanent: false, ..call(10, false) }), &[Promise::Contradicted]);
     only(&lost("unknown", call(10, false)), &[]);
     only(&recorded(false, "expired", Call { permanent: false, ..call(10, false) }, 20), &[]);
+    // What an invocation had sent before it ended arrives, however late by the clock: it was held, or it was under way
+    // when its invocation ran out of time because the clock moved.
+    let late = |sent_ms: u64, broke: Option<&'static str>| {
+        let works = vec![work(1, LATER, broke)];
+        let records = vec![write(sent_ms, sent_ms.max(2 * LATER))];
+        let faults = vec![fault(12, Harm::Record)];
+        Evidence { works, records, faults, ..recorded(false, "failed", call(10, false), 0) }
+    };
+    only(&late(20, None), &[]);
+    only(&late(LATER + 13, Some("out of time")), &[]);
+    only(&late(LATER + 13, None), &[Promise::Contradicted]);
+    only(&late(LATER + Timing::PRODUCTION.record + 1, Some("out of time")), &[Promise::Contradicted]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the proxy, the processes and the ledger saw, in the oracle's words.
 
 use crate::{
-    evidence::{Call, Fault, Harm, Hit, Record, Work},
+    evidence::{Call, Fault, Harm, Hit, Work, Write},
     plan::Send,
     scripts::{is_ambiguous, is_permanent, message_of, silence_says_nothing},
     tally::Tally,
@@ -17,8 +17,6 @@ use std::collections::HashSet;
 
 /// Devices of the messages with which `World::drained` knows that the relay is done.
 const BARRIER: &str = "barrier-";
-/// Longest time that a request is held, in ms: the sends of one round.
-const HELD_MAX_MS: u64 = 120_000;
 
 /// What was seen so far.
 #[derive(Clone, Debug, Default)]
@@ -26,9 +24,9 @@ pub(crate) struct Witness {
     /// Faults that may excuse something.
     pub(crate) faults: Vec<Fault>,
     /// Records that arrived.
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<Write>,
     /// Claims that arrived.
-    pub(crate) claims: Vec<Record>,
+    pub(crate) claims: Vec<Write>,
     /// Invocations of consumers that are over.
     pub(crate) works: Vec<Work>,
     /// Moves of the clocks.
@@ -129,13 +127,13 @@ impl Witness {
         let applied = exchange.status.or(exchange.lost_status) == Some(200);
         if applied {
             let of = if claims { &mut self.claims } else { &mut self.records };
-            of.push((message.clone(), chunk, exchange.at_ms));
+            let (sent_ms, at_ms) = (exchange.from_ms, exchange.at_ms);
+            of.push(Write { message: message.clone(), chunk, sent_ms, at_ms });
         }
         let (name, harm) = if claims { ("claim lost", Harm::Claim) } else { ("record lost", Harm::Record) };
         if matches!(exchange.done, Some("drop_request" | "apply_drop_response" | "error" | "hold")) {
-            let to_ms = exchange.at_ms;
             // A held write is in the log once it is let go; its client gave up some time before.
-            let from_ms = to_ms.saturating_sub(if exchange.done == Some("hold") { HELD_MAX_MS } else { 0 });
+            let (from_ms, to_ms) = (exchange.from_ms, exchange.at_ms);
             self.faults.push(Fault { name, hit: Hit::Chunk(message, chunk), from_ms, to_ms, harm });
             if !claims {
                 tally.add("table: record lost", 1);

@@ -97,7 +97,9 @@ pub struct Exchange {
     pub lost_status: Option<u16>,
     /// The body that the client got.
     pub answer: Bytes,
-    /// When it ended, in ms of the system's clock.
+    /// When it reached the proxy, in ms of the system's clock.
+    pub from_ms: u64,
+    /// When it ended.
     pub at_ms: u64,
 }
 
@@ -106,7 +108,7 @@ impl Exchange {
         request: &Request,
         done: Option<&'static str>,
         ended: Result<&Answer, &BoxError>,
-        at_ms: u64,
+        (from_ms, at_ms): (u64, u64),
     ) -> Self {
         let cut = ended.err().and_then(|error| error.downcast_ref::<Cut>()).and_then(|cut| cut.0);
         let answer = ended.ok();
@@ -118,6 +120,7 @@ impl Exchange {
             status: answer.map(|answer| answer.status().as_u16()),
             lost_status: cut.map(|status| status.as_u16()),
             answer: answer.map(|answer| answer.body().clone()).unwrap_or_default(),
+            from_ms,
             at_ms,
         }
     }

@@ -214,9 +214,10 @@ async fn connection(stream: TcpStream, side: Side, shared: Arc<Shared>) {
 
 impl Shared {
     async fn exchange(&self, request: Request, upstream: &Upstream) -> Result<Answer, BoxError> {
+        let from_ms = self.now_ms();
         if let Some(asked) = self.gate.ask(&request) {
             let ended = asked.follow(self, &request, upstream).await;
-            self.write_down(&request, Some("gate"), ended.as_ref());
+            self.write_down(&request, from_ms, Some("gate"), ended.as_ref());
             return ended;
         }
         let placed = self.rules.find(&request);
@@ -225,7 +226,7 @@ impl Shared {
             Some(placed) => self.follow(placed, &request, upstream).await,
             None => self.pass(&request, upstream).await,
         };
-        self.write_down(&request, name, ended.as_ref());
+        self.write_down(&request, from_ms, name, ended.as_ref());
         // A rule that acts after the upstream is hit only now, when the log says so.
         if let Some(placed) = placed {
             placed.done();
@@ -233,9 +234,18 @@ impl Shared {
         ended
     }
 
-    fn write_down(&self, request: &Request, done: Option<&'static str>, ended: Result<&Answer, &BoxError>) {
-        let at_ms = self.clock.get().map_or(0, Clock::now_ms);
-        locked(&self.log).push(Exchange::new(request, done, ended, at_ms));
+    fn now_ms(&self) -> u64 {
+        self.clock.get().map_or(0, Clock::now_ms)
+    }
+
+    fn write_down(
+        &self,
+        request: &Request,
+        from_ms: u64,
+        done: Option<&'static str>,
+        ended: Result<&Answer, &BoxError>,
+    ) {
+        locked(&self.log).push(Exchange::new(request, done, ended, (from_ms, self.now_ms())));
     }
 
     async fn pass(&self, request: &Request, upstream: &Upstream) -> Result<Answer, BoxError> {
