@@ -51,6 +51,8 @@ struct Inner {
     points: Mutex<Vec<Armed>>,
     /// Points that nobody died or stood still at so far; those of running invocations too.
     open: watch::Sender<usize>,
+    /// Processes so far.
+    started: AtomicUsize,
     deaths: Arc<AtomicUsize>,
     lose: Mutex<Vec<String>>,
     journal: Journal,
@@ -137,6 +139,7 @@ impl Fleet {
         Self(Arc::new(Inner {
             program,
             environment: OnceLock::new(),
+            started: AtomicUsize::new(0),
             ahead_ms: AtomicU64::new(0),
             pools: FUNCTIONS.into_iter().map(pool).collect(),
             points: Mutex::default(),
@@ -314,7 +317,7 @@ impl Fleet {
         let from_ms = self.0.journal.now_ms();
         let answer = process.invoke(event, &invocation, self.ahead_ms(), point).await;
         let end = if answer.is_err() { End::Broke } else { End::Returned };
-        self.0.journal.ended(process.function(), from_ms, end, event);
+        self.0.journal.ended(process, from_ms, end, event);
         answer
     }
 
@@ -328,11 +331,11 @@ impl Fleet {
         if let Some(alive) = process.as_ref().filter(|process| !process.is_dead()) {
             return alive.clone();
         }
-        let mut environment = self.0.environment.get().expect("the environment is set first").clone();
-        // The SDK tells it in every request (aws_config::AppName), so the proxy knows who asks.
-        environment.insert("AWS_SDK_UA_APP_ID".to_owned(), format!("{}.{number}", pool.function));
+        let environment = self.0.environment.get().expect("the environment is set first");
+        let name = format!("{}.{number}.{}", pool.function, self.0.started.fetch_add(1, Ordering::SeqCst));
         let deaths = self.0.deaths.clone();
-        let started = Process::start(&self.0.program, pool.function, &environment, slot.skew_ms, deaths).await;
+        let program = &self.0.program;
+        let started = Process::start(program, (pool.function, name), environment, slot.skew_ms, deaths).await;
         let started = Arc::new(started);
         *process = Some(started.clone());
         started
@@ -492,12 +495,13 @@ impl Drop for Running<'_> {
         if ANSWERING.contains(&self.pool.function) {
             return;
         }
-        if let Some((event, from_ms)) = self.invoked {
-            let end = self.ended.unwrap_or(End::TimedOut);
-            self.fleet.0.journal.ended(self.pool.function, from_ms, end, event);
-        }
-        if let Some(process) = self.process.take().filter(|_| self.ended.is_none()) {
-            process.kill_now();
+        if let Some(process) = self.process.take() {
+            if let Some((event, from_ms)) = self.invoked {
+                self.fleet.0.journal.ended(&process, from_ms, self.ended.unwrap_or(End::TimedOut), event);
+            }
+            if self.ended.is_none() {
+                process.kill_now();
+            }
         }
         locked(&self.pool.free).push(self.slot);
     }

@@ -1,5 +1,6 @@
 //! What was invoked with which event, from when until when, and how it ended. The soak's oracle reads it.
 
+use crate::process::Process;
 use platform::Clock;
 use serde_json::Value;
 use std::sync::{
@@ -23,6 +24,8 @@ pub enum End {
 pub struct Invoked {
     /// The function.
     pub function: &'static str,
+    /// The process's name.
+    pub by: String,
     /// When it began, in ms of the system's clock.
     pub from_ms: u64,
     /// When it was over.
@@ -57,8 +60,9 @@ impl Journal {
     }
 
     /// An invocation is over.
-    pub(crate) fn ended(&self, function: &'static str, from_ms: u64, end: End, event: &Value) {
-        let invoked = Invoked { function, from_ms, to_ms: self.now_ms(), end, event: event.clone() };
+    pub(crate) fn ended(&self, process: &Process, from_ms: u64, end: End, event: &Value) {
+        let (function, by) = (process.function(), process.name().to_owned());
+        let invoked = Invoked { function, by, from_ms, to_ms: self.now_ms(), end, event: event.clone() };
         self.over().push(invoked);
         self.count.fetch_add(1, Ordering::Relaxed);
     }

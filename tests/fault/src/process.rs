@@ -38,6 +38,7 @@ pub struct Program {
 #[derive(Debug)]
 pub struct Process {
     function: &'static str,
+    name: String,
     pid: u32,
     url: String,
     /// How far its clock is ahead of the fleet's, in ms; negative: behind.
@@ -53,10 +54,10 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts one and waits until it answers.
+    /// Starts one of this function and name, and waits until it answers.
     pub async fn start(
         program: &Program,
-        function: &'static str,
+        (function, name): (&'static str, String),
         environment: &BTreeMap<String, String>,
         skew_ms: i64,
         deaths: Arc<AtomicUsize>,
@@ -65,6 +66,8 @@ impl Process {
             .args(&program.args)
             .arg(function)
             .envs(environment)
+            // The SDK tells it in every request (aws_config::AppName), so the proxy knows who asks.
+            .env("AWS_SDK_UA_APP_ID", &name)
             // All that it can be made to say: it is read as it is said.
             .env("RUST_LOG", "trace")
             .stdin(Stdio::piped())
@@ -92,6 +95,7 @@ impl Process {
         });
         Self {
             function,
+            name,
             pid,
             url,
             skew_ms,
@@ -109,6 +113,12 @@ impl Process {
     #[must_use]
     pub fn function(&self) -> &'static str {
         self.function
+    }
+
+    /// Its name, which no other process of the fleet has, before it or after.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Where it is reached.

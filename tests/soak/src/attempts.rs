@@ -3,7 +3,7 @@
 //! Used by the oracle, pure like it. An attempt without a record needs a fault that hit its own invocation; one without
 //! either is a broken promise whatever came of its devices.
 
-use crate::evidence::{Evidence, Fault, Harm};
+use crate::evidence::{Evidence, Fault, Harm, Write};
 use protocol::timing::Timing;
 use std::fmt;
 
@@ -45,6 +45,8 @@ pub struct Work {
     pub message: String,
     /// The chunk.
     pub chunk: usize,
+    /// The process.
+    pub by: String,
     /// From when, in ms.
     pub from_ms: u64,
     /// Until when.
@@ -56,19 +58,27 @@ pub struct Work {
 /// What is known of one chunk.
 #[derive(Clone, Default)]
 pub(crate) struct Chunk<'a> {
-    pub(crate) claims: Vec<u64>,
-    /// When each was sent, and when it was done.
-    pub(crate) records: Vec<(u64, u64)>,
+    pub(crate) claims: Vec<&'a Write>,
+    pub(crate) records: Vec<&'a Write>,
     pub(crate) works: Vec<&'a Work>,
     pub(crate) faults: Vec<&'a Fault>,
     pub(crate) jumps: &'a [(u64, u64)],
 }
 
+/// Until when something may arrive that it sent: what a dying process had sent arrives all the same.
+fn last_ms(work: &Work) -> u64 {
+    work.to_ms + if work.broke.is_some() { TIMING.record } else { 0 }
+}
+
 impl fmt::Debug for Chunk<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let works: Vec<_> = self.works.iter().map(|work| (work.from_ms, work.to_ms, work.broke)).collect();
+        let works: Vec<_> = self.works.iter().map(|work| (&work.by, work.from_ms, work.to_ms, work.broke)).collect();
         let faults: Vec<_> = self.faults.iter().map(|fault| (fault.from_ms, fault.to_ms, fault.name)).collect();
-        write!(f, "claims {:?}, records {:?}, works {works:?}, faults {faults:?}", self.claims, self.records)
+        let of = |writes: &[&Write]| -> Vec<_> {
+            writes.iter().map(|write| (write.by.clone(), write.sent_ms, write.at_ms)).collect()
+        };
+        let (claims, records) = (of(&self.claims), of(&self.records));
+        write!(f, "claims {claims:?}, records {records:?}, works {works:?}, faults {faults:?}")
     }
 }
 
@@ -80,27 +90,36 @@ impl<'a> Chunk<'a> {
     /// Its attempts, oldest first; `called` says whether any of its devices was called in [from, to].
     pub(crate) fn attempts(&self, called: impl Fn(u64, u64) -> bool) -> Vec<Attempt> {
         let mut claims = self.claims.clone();
-        claims.sort_unstable();
-        let until = claims.iter().skip(1).copied().chain([u64::MAX]);
-        let attempt = |(from_ms, until_ms): (u64, u64)| {
-            let outcome = self.outcome(from_ms, until_ms, &called);
-            Attempt { from_ms, until_ms, outcome }
+        claims.sort_unstable_by_key(|claim| claim.at_ms);
+        let until = claims.iter().skip(1).map(|claim| claim.at_ms).chain([u64::MAX]);
+        let attempt = |(claim, until_ms): (&&Write, u64)| {
+            let outcome = self.outcome(claim, until_ms, &called);
+            Attempt { from_ms: claim.at_ms, until_ms, outcome }
         };
-        claims.iter().copied().zip(until).map(attempt).collect()
+        claims.iter().zip(until).map(attempt).collect()
     }
 
-    fn outcome(&self, claim_ms: u64, until_ms: u64, called: impl Fn(u64, u64) -> bool) -> Outcome {
-        // What a dying process had sent arrives all the same.
-        let last_ms = |work: &Work| work.to_ms + if work.broke.is_some() { TIMING.record } else { 0 };
-        let works = || self.works.iter().filter(|work| (work.from_ms..=last_ms(work)).contains(&claim_ms));
+    /// The invocations in which this claim was won.
+    fn works_of(&self, claim: &Write) -> impl Iterator<Item = &'a Work> {
+        let here = |work: &&Work| work.by == claim.by && (work.from_ms..=last_ms(work)).contains(&claim.at_ms);
+        self.works.iter().copied().filter(here)
+    }
+
+    /// Whether whoever won this claim wrote this.
+    fn is_of(&self, record: &Write, claim: &Write) -> bool {
+        let last_ms = self.works_of(claim).map(last_ms).max().unwrap_or(claim.at_ms);
+        record.by == claim.by && (claim.at_ms..=last_ms).contains(&record.sent_ms)
+    }
+
+    fn outcome(&self, claim: &Write, until_ms: u64, called: impl Fn(u64, u64) -> bool) -> Outcome {
+        let claim_ms = claim.at_ms;
+        let works = || self.works_of(claim);
         let end_ms = works().map(|work| work.to_ms).max().unwrap_or(claim_ms);
-        let last_ms = works().map(|work| last_ms(work)).max().unwrap_or(claim_ms);
-        // Nobody else writes before the lease is over, whatever the clocks of the two say.
-        let alone_ms = claim_ms + TIMING.lease - 2 * TIMING.skew;
-        let owner = |(sent_ms, at_ms): &(u64, u64)| {
-            *sent_ms >= claim_ms && *sent_ms <= last_ms.max(alone_ms) && *at_ms < until_ms
-        };
-        if self.records.iter().any(owner) {
+        let earlier = |record: &Write| self.claims.iter().any(|won| won.at_ms < claim_ms && self.is_of(record, won));
+        let others = |record: &&&Write| (claim_ms..until_ms).contains(&record.at_ms) && !earlier(record);
+        let first = self.records.iter().filter(others).min_by_key(|record| record.at_ms);
+        // Its own, and before that of a stranger: whoever comes after one joins what that one made of its silence.
+        if first.is_some_and(|record| self.is_of(record, claim)) {
             return Outcome::Kept;
         }
         let during = |fault: &&&Fault| fault.from_ms <= end_ms && claim_ms <= fault.to_ms;
@@ -109,7 +128,7 @@ impl<'a> Chunk<'a> {
         let unheard = || of(Harm::Claim).filter(|_| !called(claim_ms, end_ms));
         let fault = of(Harm::Stalled).or_else(|| of(Harm::Record)).or_else(unheard).map(|fault| fault.name);
         let broke = || works().find_map(|work| work.broke);
-        let moved = |work: &&&Work| {
+        let moved = |work: &&Work| {
             self.jumps.iter().any(|(from, to)| *from <= work.to_ms && work.from_ms <= *to && claim_ms <= *to)
         };
         let moved = || works().find(moved).map(|_| "all clocks moved during a call");

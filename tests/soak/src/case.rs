@@ -38,7 +38,8 @@ impl Case<'_> {
         }
         let attempt = self.attempt(first.at_ms);
         let until_ms = attempt.map_or(u64::MAX, |attempt| attempt.until_ms).min(second.at_ms);
-        let recorded = |to_ms: u64| self.chunk.records.iter().any(|(_, at_ms)| (first.at_ms..to_ms).contains(at_ms));
+        let recorded =
+            |to_ms: u64| self.chunk.records.iter().any(|record| (first.at_ms..to_ms).contains(&record.at_ms));
         let during = |at_ms: u64| first.at_ms <= at_ms && at_ms <= until_ms && !recorded(at_ms);
         if let Some(fault) = self.answers.iter().find(|fault| during(fault.from_ms)) {
             return Some(fault.name);

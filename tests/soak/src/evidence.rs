@@ -122,7 +122,9 @@ pub struct Write {
     pub message: String,
     /// The chunk.
     pub chunk: usize,
-    /// When it was on its way, in ms: late by a held request's time if it was held.
+    /// The process that wrote.
+    pub by: String,
+    /// When it was on its way, in ms.
     pub sent_ms: u64,
     /// When it was done.
     pub at_ms: u64,

@@ -145,10 +145,10 @@ impl<'a> Court<'a> {
             put(chunks.entry((message, chunk)).or_insert_with(|| Chunk::new(evidence)));
         };
         for write in &evidence.records {
-            chunk(&write.message, write.chunk, &|chunk| chunk.records.push((write.sent_ms, write.at_ms)));
+            chunk(&write.message, write.chunk, &|chunk| chunk.records.push(write));
         }
         for write in &evidence.claims {
-            chunk(&write.message, write.chunk, &|chunk| chunk.claims.push(write.at_ms));
+            chunk(&write.message, write.chunk, &|chunk| chunk.claims.push(write));
         }
         for work in &evidence.works {
             chunk(&work.message, work.chunk, &|chunk| chunk.works.push(work));

@@ -22,7 +22,11 @@ fn lost(at_ms: u64, accepted: bool) -> Call {
 }
 
 fn write(sent_ms: u64, at_ms: u64) -> Write {
-    Write { message: "m".to_owned(), chunk: 0, sent_ms, at_ms }
+    by("one", sent_ms, at_ms)
+}
+
+fn by(by: &str, sent_ms: u64, at_ms: u64) -> Write {
+    Write { message: "m".to_owned(), chunk: 0, by: by.to_owned(), sent_ms, at_ms }
 }
 
 fn of_chunk(times: &[u64]) -> Vec<Write> {
@@ -30,7 +34,7 @@ fn of_chunk(times: &[u64]) -> Vec<Write> {
 }
 
 fn work(from_ms: u64, to_ms: u64, broke: Option<&'static str>) -> Work {
-    Work { message: "m".to_owned(), chunk: 0, from_ms, to_ms, broke }
+    Work { message: "m".to_owned(), chunk: 0, by: "one".to_owned(), from_ms, to_ms, broke }
 }
 
 fn fault(at_ms: u64, harm: Harm) -> Fault {
@@ -256,6 +260,32 @@ fn what_was_recorded_is_what_the_status_says() {
     only(&late(LATER + 13, Some("out of time")), &[]);
     only(&late(LATER + 13, None), &[Promise::Contradicted]);
     only(&late(LATER + Timing::PRODUCTION.record + 1, Some("out of time")), &[Promise::Contradicted]);
+}
+
+#[test]
+fn what_another_process_wrote_is_no_record_of_the_attempt() {
+    let settled = |records: Vec<Write>, broke: Option<&'static str>| {
+        let works = vec![work(1, 60, broke)];
+        Evidence { records, works, ..ended(true, &["unknown"], vec![call(10, true)]) }
+    };
+    let settled = |records, broke| Evidence { claims: of_chunk(&[5]), end_ms: FAR, ..settled(records, broke) };
+    only(&settled(vec![by("two", 30, 30)], Some("out of time")), &[]);
+    only(&settled(vec![by("two", 30, 30)], None), &[Promise::RecordMissing, Promise::UnknownUnexplained]);
+    // Whoever stood still and writes after another joins what that one made of its silence.
+    let after = vec![by("two", 30, 30), write(40, 40)];
+    only(&Evidence { faults: vec![fault(20, Harm::Stalled)], ..settled(after.clone(), None) }, &[]);
+    only(&settled(after, None), &[Promise::RecordMissing, Promise::UnknownUnexplained]);
+    let wrong = &[Promise::Contradicted, Promise::UnknownUnexplained];
+    only(&settled(vec![write(30, 30), by("two", 40, 40)], None), wrong);
+    // A record of an earlier owner, who stood still and comes late, is none of a stranger.
+    let late = |own: Vec<Write>| {
+        let mut evidence = settled([vec![by("two", 30, 30)], own].concat(), None);
+        evidence.claims.push(by("two", 2, 2));
+        evidence.works.push(Work { by: "two".to_owned(), ..work(1, 35, None) });
+        Evidence { faults: vec![fault(3, Harm::Stalled)], ..evidence }
+    };
+    only(&late(vec![write(40, 40)]), &[]);
+    only(&late(Vec::new()), &[Promise::RecordMissing]);
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(crate) struct Witness {
     pub(crate) works: Vec<Work>,
     /// Moves of the clocks.
     pub(crate) jumps: Vec<(u64, u64)>,
+    /// The owners' tokens of those claims.
+    tokens: HashSet<String>,
     /// Calls that never reached their provider.
     dropped: Vec<Call>,
 }
@@ -122,13 +124,21 @@ impl Witness {
     fn write(&mut self, exchange: &Exchange, tally: &mut Tally) {
         let body = exchange.json();
         let Some((message, chunk)) = chunk_of_write(&body) else { return };
-        let values = body["ExpressionAttributeValues"].as_object();
-        let claims = values.is_some_and(|values| values.values().any(|value| value["S"] == "I"));
+        let values: Vec<&Value> =
+            body["ExpressionAttributeValues"].as_object().map_or(Vec::new(), |values| values.values().collect());
+        let in_flight = values.iter().any(|value| value["S"] == "I");
+        // The only binary attribute is the owner's token, fresh for each claim. Whoever comes too late joins its outcome
+        // to a claim of somebody else, and leaves that one its token.
+        let token = values.iter().find_map(|value| value["B"].as_str()).filter(|_| in_flight);
+        let joins = token.is_some_and(|token| self.tokens.contains(token));
+        let claims = in_flight && !joins;
         let applied = exchange.status.or(exchange.lost_status) == Some(200);
-        if applied {
+        if applied && !joins {
+            self.tokens.extend(token.map(ToOwned::to_owned));
             let of = if claims { &mut self.claims } else { &mut self.records };
             let (sent_ms, at_ms) = (exchange.from_ms, exchange.at_ms);
-            of.push(Write { message: message.clone(), chunk, sent_ms, at_ms });
+            let by = exchange.by.clone().unwrap_or_default();
+            of.push(Write { message: message.clone(), chunk, by, sent_ms, at_ms });
         }
         let (name, harm) = if claims { ("claim lost", Harm::Claim) } else { ("record lost", Harm::Record) };
         if matches!(exchange.done, Some("drop_request" | "apply_drop_response" | "error" | "hold")) {
@@ -154,7 +164,8 @@ impl Witness {
         }
         let (from_ms, to_ms) = (invoked.from_ms, invoked.to_ms);
         let works = chunks_of(&invoked.event).into_iter();
-        self.works.extend(works.map(|(message, chunk)| Work { message, chunk, from_ms, to_ms, broke }));
+        let work = |(message, chunk)| Work { message, chunk, by: invoked.by.clone(), from_ms, to_ms, broke };
+        self.works.extend(works.map(work));
     }
 
     /// Every call that a provider got, and those that got lost before.

@@ -53,12 +53,16 @@ impl Request {
         self.head.version
     }
 
-    /// Which process of the fleet asks: function and slot. Not known of a call to a provider.
-    pub(super) fn asker(&self) -> Option<(&str, usize)> {
+    /// The name of the process of the fleet that asks. Not known of a call to a provider.
+    fn by(&self) -> Option<&str> {
         let agent = self.head.headers.get("x-amz-user-agent").or(self.head.headers.get("user-agent"))?.to_str().ok()?;
-        let app = agent.split(' ').find_map(|part| part.strip_prefix("app/"))?;
-        let (function, slot) = app.rsplit_once('.')?;
-        Some((function, slot.parse().ok()?))
+        agent.split(' ').find_map(|part| part.strip_prefix("app/"))
+    }
+
+    /// Its function and slot.
+    pub(super) fn asker(&self) -> Option<(&str, usize)> {
+        let mut parts = self.by()?.split('.');
+        Some((parts.next()?, parts.next()?.parse().ok()?))
     }
 
     /// Whether path or body hold this text.
@@ -85,6 +89,8 @@ fn contains(body: &[u8], key: &str) -> bool {
 pub struct Exchange {
     /// The last part of `X-Amz-Target`, or "apns", "fcm", "oauth", "stripe".
     pub operation: String,
+    /// The name of the process that asked; none of calls to providers.
+    pub by: Option<String>,
     /// The request's path.
     pub path: String,
     /// The request's body.
@@ -114,6 +120,7 @@ impl Exchange {
         let answer = ended.ok();
         Self {
             operation: request.operation.clone(),
+            by: request.by().map(ToOwned::to_owned),
             path: request.head.uri.path().to_owned(),
             body: request.body.clone(),
             done,
