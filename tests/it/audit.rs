@@ -144,6 +144,23 @@ async fn copies_that_were_purged_before_any_claim_are_enqueued_again_and_sent_on
     app.stop().await;
 }
 
+/// It is none for whoever delivers, and must not keep an audit from all that stands behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_cannot_be_read_holds_nothing_up() {
+    let app = resting().await;
+    let devices = tokens("spoilt", 21);
+    let id = app.queued(&push_to("spoilt", &devices)).await;
+    Table::of(&app).await.spoil_hold("acme", "fcm").await;
+    purge(&app).await;
+    app.advance(OLD);
+    assert_eq!(enqueued(&run(&app).await), [2, 0, 0]);
+    wake(&app);
+    app.reaches(&id, "sent").await;
+    app.drained().await;
+    assert!(devices.iter().all(|token| app.calls(token).len() == 1));
+    app.stop().await;
+}
+
 /// What was purged after its deadline is not sent, but ends in the table as it reads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_purged_message_past_its_deadline_is_settled() {

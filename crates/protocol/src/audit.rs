@@ -6,9 +6,10 @@
 //! One that waits for a held project is none ([`waits_for`]).
 //!
 //! That is harmless, and bounded. One more copy of a chunk costs one read and one acknowledgement, since its consumer
-//! reads before it writes. A pass adds at most one copy to a chunk, however many there are already, so copies are added
-//! and never doubled; passes begin [`PASS_EVERY`] apart and a message is looked at for at most
-//! [`Timing::DELIVER_MAX`] + [`AUDITED_AFTER`], which makes 5 at most, besides passes that a person asks for.
+//! reads before it writes. A pass adds one copy to a chunk, however many there are already, so copies are added and never
+//! doubled; one more for each time that a page is repeated, since what SQS had confirmed of it is sent again (a crash, an
+//! entry that was not confirmed). Passes begin [`PASS_EVERY`] apart and a message is looked at for at most
+//! [`Timing::DELIVER_MAX`] + [`AUDITED_AFTER`], which makes 5 passes at most, besides those that a person asks for.
 
 use crate::{
     delivery::{Delivery, State},

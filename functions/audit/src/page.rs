@@ -92,10 +92,18 @@ impl Walk<'_> {
         let now_ms = self.function.clock.now_ms();
         let uses = |provider: &Provider| copy.devices.iter().any(|device| Provider::of(device.platform) == *provider);
         for provider in PROVIDERS.into_iter().filter(uses) {
-            let hold = self.function.store.hold(&copy.project, provider).await.map_err(|error| {
-                tracing::error!(id = %copy.id, error = %error, "a hold was not read; its chunk is not enqueued");
-                Sent::Unconfirmed
-            })?;
+            let hold = match self.function.store.hold(&copy.project, provider).await {
+                Ok(hold) => hold,
+                // Whoever delivers takes it for none as well, and no later look would read it.
+                Err(error @ StoreError::Corrupt(_)) => {
+                    tracing::error!(id = %copy.id, error = %error, "a hold cannot be read; its chunk is enqueued");
+                    None
+                }
+                Err(error) => {
+                    tracing::error!(id = %copy.id, error = %error, "a hold was not read; its chunk is not enqueued");
+                    return Err(Sent::Unconfirmed);
+                }
+            };
             if hold.is_some_and(|hold| waits_for(&hold, &self.function.timing, now_ms)) {
                 return Ok(true);
             }

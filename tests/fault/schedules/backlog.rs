@@ -1,4 +1,5 @@
-//! A backlog that waited for its consumers: no more than two copies of a chunk come of it (G5, and its price).
+//! A backlog that waited for its consumers: no more than two copies of a chunk come of it (G5, and its price). A pass of
+//! the audit meanwhile would add one, since it cannot see what waits in a queue; here none comes by.
 
 use crate::setup;
 use fault::{

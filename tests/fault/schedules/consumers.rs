@@ -6,6 +6,7 @@ use fault::{
     Action, Rule, World,
     body::{push, under},
     process::Process,
+    wait::eventually,
 };
 use futures_util::FutureExt;
 use serde_json::json;
@@ -125,6 +126,39 @@ async fn schedule_16_a_late_record_of_sent_is_not_overwritten_by_the_thief_s_ref
     assert_eq!(message["status"], "sent");
     assert_eq!(message["deliveries"][0]["provider_id"].as_str(), calls[0].id.as_deref());
     stage.finish("device-of-s16", 2, "sent").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schedule_16_the_thief_s_record_after_it_joins_what_the_late_one_said() {
+    let stage = Stage::set("device-of-s16b", "at_least_once").await;
+    stage.world.script("device-of-s16b", &json!(["accept", {"status": 429, "retry_after": 5}])).await;
+    let (world, first, second) = (&stage.world, &stage.first, &stage.second);
+    let late = world.hand_and_hold(first, &stage.copies, "call");
+    let overtaken = async {
+        first.holds(1).await;
+        first.freeze().await;
+        world.advance(PAST_THE_LEASE).await;
+        let thief = world.hand_and_hold(second, &stage.copies, "call");
+        let wakes = async {
+            second.holds(1).await;
+            first.thaw(world.ahead_ms()).await;
+            first.release().await;
+            // The late record is in the table before the thief writes its own.
+            eventually("the late record is stored", async || {
+                (world.message(&stage.id).await["deliveries"][0]["status"] == "sent").then_some(())
+            })
+            .await;
+            second.release().await;
+        };
+        tokio::join!(thief, wakes).0
+    };
+    let (first, second) = tokio::join!(late, overtaken);
+    assert_eq!((first.unwrap(), second.unwrap()), (vec![false], vec![false]));
+    let calls = world.calls("device-of-s16b");
+    assert_eq!(calls.iter().map(|call| call.status).collect::<Vec<_>>(), [Some(200), Some(429)]);
+    let message = world.message(&stage.id).await;
+    assert_eq!(message["deliveries"][0]["provider_id"].as_str(), calls[0].id.as_deref());
+    stage.finish("device-of-s16b", 2, "sent").await;
 }
 
 /// A frozen process holds its invocation; the poller's timeout is what ends it, and the copy comes back.

@@ -217,14 +217,12 @@ async fn schedule_21_a_fan_out_under_deaths_and_doubled_copies_calls_every_devic
     let mut named = devices.clone();
     named.extend_from_slice(&devices[..50]);
     let id = world.queued(&push_to("s21", &named)).await;
-    for _ in 0..20 {
-        if world.fleet.deaths() >= 3 {
-            break;
-        }
+    // Each death leaves copies to be seen again, whose receives are the next one's.
+    for deaths in 1..=3 {
+        eventually("the next one dies", async || (world.fleet.deaths() >= deaths).then_some(())).await;
         world.seen_again().await;
-        tokio::time::timeout(std::time::Duration::from_secs(2), world.fleet.reached()).await.ok();
     }
-    world.fleet.disarm();
+    world.fleet.reached().await;
     world.control(&json!({"copies": "once"}));
     world.worn_copies_return().await;
     let message = world.reaches(&id, "sent").await;
@@ -239,7 +237,7 @@ async fn schedule_21_a_fan_out_under_deaths_and_doubled_copies_calls_every_devic
         repeated += usize::from(calls > 1);
     }
     assert!(repeated < 200, "chunks that nobody died over are called once");
-    assert!(world.fleet.deaths() >= 1);
+    assert_eq!(world.fleet.deaths(), 3);
     world.stop().await;
 }
 

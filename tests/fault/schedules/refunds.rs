@@ -2,10 +2,12 @@
 //! without saying so (G7).
 
 use crate::setup;
-use fault::{Action, Rule, World, proxy::Failure};
+use aws_sdk_dynamodb::types::AttributeValue;
+use fault::{Action, Rule, World, proxy::Failure, wait::eventually};
 use futures_util::future::join_all;
 use protocol::machine::{decide_refund, payout::EFFECTS};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Longer than the provider's key lives, in ms.
 const TWENTY_FIVE_HOURS: u64 = 90_000_000;
@@ -30,13 +32,36 @@ async fn paid_once(world: &World, id: &str, payment: &str, what: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn schedule_25_of_two_approvers_and_a_rejecter_whose_answers_are_lost_one_decides() {
     let world = World::start(setup().processes("refunds", 3)).await;
+    let mut met = BTreeSet::new();
     for round in 0..4 {
         let payment = format!("pi_s25_{round}");
         let id = world.asked_back(&format!("s25-{round}"), &payment).await;
-        let lost = world.rule(Rule::new("UpdateItem", Action::DropResponse).key(item(&id)).times(3));
-        let asked = [("acme", "approve"), ("acme_second", "approve"), ("acme", "reject")];
-        let answers = join_all(asked.map(|(key, what)| world.decide(key, &id, what))).await;
-        lost.hit_times(3).await;
+        let asked = [("acme", "reject"), ("acme", "approve"), ("acme_second", "approve")];
+        let answers = match round {
+            // Every first answer is lost, and the rejecter is the first.
+            0 => {
+                let lost = world.rule(Rule::new("UpdateItem", Action::DropResponse).key(item(&id)).times(3));
+                let first = world.decide(asked[0].0, &id, asked[0].1).await;
+                let others = join_all(asked[1..].iter().map(|(key, what)| world.decide(key, &id, what))).await;
+                lost.hit_times(3).await;
+                [vec![first], others].concat()
+            }
+            1 => {
+                let lost = world.rule(Rule::new("UpdateItem", Action::DropResponse).key(item(&id)).times(3));
+                let answers = join_all(asked.map(|(key, what)| world.decide(key, &id, what))).await;
+                lost.hit_times(3).await;
+                answers
+            }
+            // All three stand at the table before one of them is let in.
+            _ => {
+                let barrier = world.rule(Rule::new("UpdateItem", Action::Hold).key(item(&id)).times(3));
+                let opens = async {
+                    barrier.hit_times(3).await;
+                    barrier.release();
+                };
+                tokio::join!(join_all(asked.map(|(key, what)| world.decide(key, &id, what))), opens).0
+            }
+        };
         let refund = world.refund(&id).await;
         let decided = |answer: &Value| (answer["decided_by"].clone(), answer["decided_at"].clone());
         let approved = refund["status"] == "approved";
@@ -51,6 +76,7 @@ async fn schedule_25_of_two_approvers_and_a_rejecter_whose_answers_are_lost_one_
         let won =
             answers.iter().filter(|answer| ["approved", "rejected"].map(Value::from).contains(&answer.body["result"]));
         assert_eq!(won.count(), 1, "the one that decided knows it, though its answer was lost");
+        met.insert(approved);
         if approved {
             paid_once(&world, &id, &payment, "approved").await;
         } else {
@@ -58,6 +84,44 @@ async fn schedule_25_of_two_approvers_and_a_rejecter_whose_answers_are_lost_one_
             assert!(world.calls(&payment).is_empty(), "nothing is paid that was not approved");
         }
     }
+    assert!(met.contains(&false), "a rejection won at least once");
+    world.stop().await;
+}
+
+/// What is paid was frozen at the approval, whatever becomes of the refund's own amount.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schedule_25_an_amount_that_is_edited_after_the_approval_is_not_what_is_paid() {
+    let world = World::start(setup()).await;
+    world.control(&json!({"payout": "pause"}));
+    let id = world.asked_back("edited", "pi_edited").await;
+    world.decide("acme", &id, "approve").await.expect(200);
+    let text = |text: String| AttributeValue::S(text);
+    let client = world.table().await;
+    #[expect(clippy::disallowed_methods, reason = "a hand that is not ours edits an item")]
+    let edit = client.update_item().table_name("sendonce");
+    let edit = edit.key("pk", text(format!("R#{}", item(&id)))).key("sk", text("R".to_owned()));
+    let edit = edit.update_expression("SET #am = :am").expression_attribute_names("#am", "am");
+    edit.expression_attribute_values(":am", AttributeValue::N("999999".to_owned())).send().await.unwrap();
+    world.control(&json!({"payout": "resume"}));
+    paid_once(&world, &id, "pi_edited", "the amount of the approval").await;
+    assert_eq!(world.refund(&id).await["payout"]["amount"], 1_250);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schedule_25_an_approval_whose_enqueue_is_lost_while_the_relay_is_down_is_paid_once() {
+    let world = World::start(setup()).await;
+    world.control(&json!({"relay": "pause"}));
+    let id = world.asked_back("down", "pi_down").await;
+    let lost = world.rule(Rule::new("SendMessageBatch", Action::DropRequest).key(item(&id)).times(u32::MAX));
+    world.decide("acme", &id, "approve").await.expect(200);
+    lost.hit().await;
+    world.pass(world.timing.grace + world.timing.window).await;
+    assert!(world.calls("pi_down").is_empty(), "there is no copy");
+    lost.remove();
+    world.control(&json!({"relay": "resume"}));
+    world.pass(world.timing.grace + world.timing.window).await;
+    paid_once(&world, &id, "pi_down", "the relay is back").await;
     world.stop().await;
 }
 
@@ -146,6 +210,7 @@ async fn schedule_25_a_call_that_arrives_after_its_caller_is_gone_pays_once() {
     world.worn_copies_return().await;
     world.payout_becomes(&id, "paid").await;
     late.release();
+    eventually("the late call arrives", async || (world.calls("pi_late").len() >= 2).then_some(())).await;
     paid_once(&world, &id, "pi_late", "the late call is a replay").await;
     world.stop().await;
 }

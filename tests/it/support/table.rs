@@ -74,6 +74,14 @@ impl Table {
         update.send().await.unwrap();
     }
 
+    /// Leaves a hold that no code can read.
+    pub(crate) async fn spoil_hold(&self, project: &str, provider: &str) {
+        #[expect(clippy::disallowed_methods, reason = "a hand that is not ours writes an item")]
+        let put = self.client.put_item();
+        let put = put.table_name(&self.name).item("pk", text(format!("H#{project}#{provider}")));
+        put.item("sk", text("H")).send().await.unwrap();
+    }
+
     /// Deletes a chunk's delivery item, which must be there.
     pub(crate) async fn delete_delivery(&self, id: &str, chunk: u16) {
         assert!(self.delivery_state(id, chunk).await.is_some(), "{id} {chunk} has no delivery item");

@@ -7,6 +7,7 @@ use model::{
         choices,
     },
     refunds::{Config, Refunds, SEEDED},
+    shortest::shortest,
     trace::Trace,
 };
 use std::{collections::BTreeSet, path::Path};
@@ -33,9 +34,33 @@ const MET: [&str; 15] = [
     "a dead letter",
 ];
 
-/// Every choice of `usual` faults, and of as many more as `MODEL_MORE_FAULTS` says.
+/// The one known limit (docs/DESIGN.md, "Refunds under three faults"): together these may pay twice.
+const LIMIT: [Fault; 3] = [Crash, Duplicate, Permanent];
+/// States that a search for it may see.
+const STATES_MAX: usize = 20_000_000;
+
+/// Every choice of `usual` faults, and of as many more as `MODEL_MORE_FAULTS` says, within the known limit.
 fn budgets(usual: usize) -> impl Iterator<Item = Vec<Fault>> {
-    choices(usual + more_faults()).into_iter().filter(|faults| faults.iter().all(|fault| KINDS.contains(fault)))
+    let known = |faults: &[Fault]| faults.iter().all(|fault| KINDS.contains(fault));
+    let within = |faults: &[Fault]| !LIMIT.iter().all(|fault| faults.contains(fault));
+    choices(usual + more_faults()).into_iter().filter(move |faults| known(faults) && within(faults))
+}
+
+/// A limit that is written down is looked at as well: should it go, the text must.
+#[test]
+fn the_known_limit_is_where_the_design_says() {
+    let model = Refunds::new(Config::approved(&LIMIT));
+    let found =
+        shortest(&model, "G7 at most one payout pays", STATES_MAX).expect("docs/DESIGN.md says that it pays twice");
+    println!("the known limit, faults {LIMIT:?}: {}", found.trace(&model));
+    for at in 0..LIMIT.len() {
+        let mut fewer = LIMIT.to_vec();
+        fewer.remove(at);
+        let model = Refunds::new(Config::approved(&fewer));
+        let found =
+            shortest(&model, "G7 at most one payout pays", STATES_MAX).map(|found| found.trace(&model).to_string());
+        assert_eq!(found, None, "{fewer:?} are enough");
+    }
 }
 
 #[test]

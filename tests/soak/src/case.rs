@@ -147,8 +147,16 @@ impl Case<'_> {
                 None => verdict.report(Promise::RepeatedOutside, self.story()),
             }
         }
-        if self.message.once && self.calls.iter().filter(|call| call.accepted || call.lost.is_some()).count() > 1 {
+        // A call after one that may have been accepted is one too many whatever comes of it.
+        let first = |of: &dyn Fn(&Call) -> bool| self.calls.iter().position(|call| of(call));
+        let more = |at: Option<usize>| at.is_some_and(|at| at + 1 < self.calls.len());
+        if self.message.once && more(first(&|call| call.accepted || call.lost.is_some())) {
             verdict.report(Promise::AtMostOnce, self.story());
+        }
+        // Of those that were accepted the pairs above tell.
+        let known = first(&|call| call.accepted && self.is_known(call));
+        if known.is_some_and(|at| self.calls[at + 1..].iter().any(|call| !call.accepted)) {
+            verdict.report(Promise::RepeatedOutside, self.story());
         }
         if !self.is_true(word, end_ms) {
             verdict.report(Promise::Contradicted, self.story());

@@ -40,6 +40,8 @@ pub struct Device {
 pub struct Message {
     /// Its id.
     pub id: String,
+    /// Which of its key's requests it is.
+    pub variant: u8,
     /// Under at_most_once.
     pub once: bool,
     /// Until when it is delivered, in ms.
@@ -66,6 +68,8 @@ pub struct Call {
     pub message: String,
     /// The device.
     pub token: String,
+    /// Whose content it carried, as the request of its message's key; none if of no request.
+    pub variant: Option<u8>,
     /// When it arrived, in ms.
     pub at_ms: u64,
     /// The device got it.

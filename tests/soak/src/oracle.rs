@@ -8,7 +8,7 @@ use crate::{
     case::Case,
     evidence::{Call, Device, Evidence, Fault, Hit, Key, Message, Said},
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Devices of a chunk.
 const CHUNK: usize = protocol::DEVICES_PER_CHUNK;
@@ -72,16 +72,21 @@ impl Verdict {
 pub fn judge(evidence: &Evidence) -> Verdict {
     let court = Court::new(evidence);
     let mut verdict = Verdict::default();
-    let mut ids = BTreeSet::new();
+    let mut asked = HashSet::new();
     for key in &evidence.keys {
         answers(key, &mut verdict);
         let Some(message) = &key.message else { continue };
         verdict.accepted += 1;
-        ids.insert(message.id.as_str());
+        let of = |device| (message.id.as_str(), device, Some(message.variant));
+        asked.extend(message.devices.iter().map(|device| of(device.token.as_str())));
         court.message(message, &mut verdict);
     }
-    for call in evidence.calls.iter().filter(|call| !ids.contains(call.message.as_str())) {
-        verdict.report(Promise::Unasked, format!("{} got {}, which nobody accepted", call.token, call.message));
+    for call in &evidence.calls {
+        if !asked.contains(&(call.message.as_str(), call.token.as_str(), call.variant)) {
+            let Call { token, message, variant, .. } = call;
+            verdict
+                .report(Promise::Unasked, format!("{token} got {message}, content {variant:?}: nobody asked for it"));
+        }
     }
     verdict
 }
@@ -109,6 +114,7 @@ fn answers(key: &Key, verdict: &mut Verdict) {
         verdict.report(Promise::Lost, format!("{}: accepted, and nothing is stored", key.key));
     }
     ids.extend(stored);
+    winners.extend(key.message.as_ref().map(|message| message.variant));
     if ids.len() > 1 {
         verdict.report(Promise::Answers, format!("{}: more than one id: {ids:?}", key.key));
     }

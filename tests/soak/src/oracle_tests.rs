@@ -14,7 +14,7 @@ fn said(variant: u8, said: Said) -> Answer {
 
 fn call(at_ms: u64, accepted: bool) -> Call {
     let (message, token) = ("m".to_owned(), "t".to_owned());
-    Call { message, token, at_ms, accepted, permanent: !accepted, lost: None, error: false }
+    Call { message, token, variant: Some(0), at_ms, accepted, permanent: !accepted, lost: None, error: false }
 }
 
 fn lost(at_ms: u64, accepted: bool) -> Call {
@@ -46,7 +46,7 @@ fn fault(at_ms: u64, harm: Harm) -> Fault {
 fn ended(once: bool, words: &[&str], calls: Vec<Call>) -> Evidence {
     let words = words.iter().map(|word| (*word).to_owned()).collect();
     let devices = vec![Device { token: "t".to_owned(), words }];
-    let message = Message { id: "m".to_owned(), once, deliver_by_ms: FAR, devices };
+    let message = Message { id: "m".to_owned(), variant: 0, once, deliver_by_ms: FAR, devices };
     let answers = vec![said(0, Said::Queued("m".to_owned()))];
     let keys = vec![Key { key: "k".to_owned(), answers, message: Some(message) }];
     Evidence { keys, calls, end_ms: 1_000, ..Evidence::default() }
@@ -173,6 +173,23 @@ fn a_repeat_under_at_most_once_is_excused_by_nothing() {
     only(&ended(true, &["sent"], calls), &[Promise::AtMostOnce]);
     // The first one only may have been accepted.
     only(&ended(true, &["sent"], vec![lost(10, false), call(50, true)]), &[Promise::AtMostOnce]);
+    // Nor does it matter what came of the second one.
+    let refused = || call(50, false);
+    only(&ended(true, &["unknown"], vec![lost(10, false), refused()]), &[Promise::AtMostOnce]);
+    only(&ended(true, &["sent"], vec![call(10, true), refused()]), &[Promise::AtMostOnce]);
+    only(&ended(true, &["sent"], vec![refused(), call(60, true)]), &[]);
+}
+
+#[test]
+fn a_call_after_one_that_is_known_to_be_accepted() {
+    let calls = vec![call(10, true), call(LATER + 5, false)];
+    let calls = |lost: Option<&'static str>| {
+        let mut calls = calls.clone();
+        calls[0].lost = lost;
+        Evidence { calls, ..twice(vec![work(1, 60, None), second()], &[20, AGAIN], Vec::new()) }
+    };
+    only(&calls(None), &[Promise::RepeatedOutside]);
+    only(&calls(Some("silent")), &[]);
 }
 
 #[test]
@@ -315,6 +332,9 @@ fn answers_that_disagree() {
         vec![said(0, queued("m")), said(0, queued("m"))],
         vec![said(0, queued("m")), said(0, Said::Reused)],
         vec![said(0, Said::Odd("500".to_owned()))],
+        // It is stored, though its client never heard so.
+        vec![said(0, Said::Nothing), said(0, Said::Reused)],
+        vec![said(0, Said::Nothing), said(1, queued("m"))],
     ];
     for answers in wrong {
         only(&with(answers), &[Promise::Answers]);
@@ -325,5 +345,10 @@ fn answers_that_disagree() {
 fn a_call_that_nobody_asked_for() {
     let mut evidence = ended(false, &["sent"], vec![call(1, true)]);
     evidence.calls.push(Call { message: "other".to_owned(), ..call(2, true) });
+    only(&evidence, &[Promise::Unasked]);
+    evidence.calls[1] = Call { token: "another".to_owned(), ..call(2, true) };
+    only(&evidence, &[Promise::Unasked]);
+    // The content of the request that lost.
+    evidence.calls = vec![Call { variant: Some(1), ..call(1, true) }];
     only(&evidence, &[Promise::Unasked]);
 }

@@ -1,6 +1,9 @@
 //! What one client wants to send, and what it does when it gets no answer: from the seed alone.
 
-use crate::{dice::Dice, scripts::script};
+use crate::{
+    dice::Dice,
+    scripts::{TITLE, script},
+};
 use serde_json::{Value, json};
 
 /// Devices that many messages go to.
@@ -112,7 +115,7 @@ impl Send {
         let mut body = json!({
             "idempotency_key": self.key,
             "to": to,
-            "notification": {"title": format!("Variant {variant}"), "body": "Order 1042 is on its way."},
+            "notification": {"title": format!("{TITLE}{variant}"), "body": "Order 1042 is on its way."},
             "ttl_seconds": self.ttl_seconds,
             "delivery": if self.once { "at_most_once" } else { "at_least_once" },
         });

@@ -6,6 +6,7 @@ use crate::{
     evidence::{Device, Evidence, Key, Message},
     oracle::judge,
     plan::{Repeat, Send},
+    scripts,
     stall::stall,
     summary::Summary,
     tally::Tally,
@@ -51,6 +52,8 @@ pub async fn run(options: Options) -> Summary {
     // Production's durations: a busy machine is no fault, and what takes long here is the clock's to pass.
     let setup = Setup::new(program).production().skewed("api", apart(2)).skewed("deliver", apart(4));
     let world = World::start(setup).await;
+    // It repairs what is lost, which is to be seen.
+    world.control(&json!({"audit": "pause"}));
     let mut soak = Soak {
         weather: Weather::new(seed),
         sends: (0..sends).map(|number| Send::new(seed, number)).collect(),
@@ -202,8 +205,10 @@ async fn stored(world: &World, key: &str) -> Option<(Message, Vec<String>)> {
     let id = answer.id();
     let message = world.system.store().message_alone(MessageId::parse(&id).unwrap()).await.unwrap().unwrap();
     let devices = message.devices.iter().map(|device| Device { token: device.token.0.clone(), words: Vec::new() });
+    let variant = message.content.notification.as_ref().and_then(|shown| scripts::variant(&shown.title));
     let message = Message {
         id,
+        variant: variant.expect("every request has a title"),
         once: message.policy == Policy::AtMostOnce,
         deliver_by_ms: message.deliver_by_ms,
         devices: devices.collect(),

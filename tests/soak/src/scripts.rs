@@ -4,6 +4,8 @@ use crate::dice::Dice;
 use sandbox::Entry;
 use serde_json::{Value, json};
 
+/// What titles begin with.
+pub(crate) const TITLE: &str = "Variant ";
 /// Ends that say nothing, but for those that cost the call's whole time.
 const LOST: [&str; 3] = ["drop_after_accept", "goaway_after_accept", "reset"];
 /// Ends that say that nothing was processed.
@@ -60,6 +62,19 @@ pub(crate) fn is_ambiguous(entry: &Entry) -> bool {
 #[must_use]
 pub(crate) fn is_permanent(entry: &Entry) -> bool {
     matches!(entry.status, Some(400 | 404 | 410 | 413))
+}
+
+/// Which of its key's requests a notification's title is of.
+#[must_use]
+pub(crate) fn variant(title: &str) -> Option<u8> {
+    title.strip_prefix(TITLE)?.parse().ok()
+}
+
+/// The same of a request to a provider.
+#[must_use]
+pub(crate) fn variant_of(payload: &Value) -> Option<u8> {
+    let title = payload["aps"]["alert"]["title"].as_str();
+    variant(title.or_else(|| payload["message"]["notification"]["title"].as_str())?)
 }
 
 /// The message that a request was for.

@@ -3,7 +3,7 @@
 use crate::{
     evidence::{Call, Fault, Harm, Hit, Work, Write},
     plan::Send,
-    scripts::{is_ambiguous, is_permanent, message_of, silence_says_nothing},
+    scripts::{is_ambiguous, is_permanent, message_of, silence_says_nothing, variant_of},
     tally::Tally,
 };
 use fault::{
@@ -111,6 +111,7 @@ impl Witness {
             self.dropped.push(Call {
                 message,
                 token,
+                variant: variant_of(&exchange.json()),
                 at_ms,
                 accepted: false,
                 permanent: false,
@@ -189,7 +190,8 @@ impl Witness {
             };
             let (message, token) = (message.to_owned(), token.to_owned());
             let (accepted, permanent, error) = (entry.accepted, is_permanent(entry), is_ambiguous(entry));
-            calls.push(Call { message, token, at_ms: entry.at, accepted, permanent, lost, error });
+            let variant = variant_of(&entry.payload);
+            calls.push(Call { message, token, variant, at_ms: entry.at, accepted, permanent, lost, error });
         }
         calls.sort_by_key(|call| call.at_ms);
         calls
