@@ -36,7 +36,15 @@ impl Held {
 pub(crate) async fn held(store: &Store, project: &str, open: &[Provider]) -> Result<Option<Held>, StoreError> {
     let mut oldest: Option<(Provider, Hold)> = None;
     for provider in PROVIDERS.into_iter().filter(|provider| open.contains(provider)) {
-        let hold = store.hold(project, provider).await?;
+        let hold = match store.hold(project, provider).await {
+            Ok(hold) => hold,
+            // It holds nobody up (deliver takes it for none), and must not hide what is known of the message.
+            Err(error @ StoreError::Corrupt(_)) => {
+                tracing::error!(project, provider = provider.as_str(), error = %error, "a hold cannot be read");
+                None
+            }
+            Err(error) => return Err(error),
+        };
         if let Some(hold) = hold.filter(|hold| hold.held)
             && oldest.as_ref().is_none_or(|(_, other)| hold.since_ms < other.since_ms)
         {

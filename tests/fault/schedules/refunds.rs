@@ -37,19 +37,22 @@ async fn schedule_25_of_two_approvers_and_a_rejecter_whose_answers_are_lost_one_
         let payment = format!("pi_s25_{round}");
         let id = world.asked_back(&format!("s25-{round}"), &payment).await;
         let asked = [("acme", "reject"), ("acme", "approve"), ("acme_second", "approve")];
+        let lost_answers = || Rule::new("UpdateItem", Action::DropResponse).key(item(&id)).times(2);
         let answers = match round {
-            // Every first answer is lost, and the rejecter is the first.
+            // The rejecter is the first. Two answers are lost each time: the SDK tries three times, and one may meet both.
             0 => {
-                let lost = world.rule(Rule::new("UpdateItem", Action::DropResponse).key(item(&id)).times(3));
+                let lost = world.rule(lost_answers());
                 let first = world.decide(asked[0].0, &id, asked[0].1).await;
+                lost.hit_times(2).await;
+                let lost = world.rule(lost_answers());
                 let others = join_all(asked[1..].iter().map(|(key, what)| world.decide(key, &id, what))).await;
-                lost.hit_times(3).await;
+                lost.hit_times(2).await;
                 [vec![first], others].concat()
             }
             1 => {
-                let lost = world.rule(Rule::new("UpdateItem", Action::DropResponse).key(item(&id)).times(3));
+                let lost = world.rule(lost_answers());
                 let answers = join_all(asked.map(|(key, what)| world.decide(key, &id, what))).await;
-                lost.hit_times(3).await;
+                lost.hit_times(2).await;
                 answers
             }
             // All three stand at the table before one of them is let in.
@@ -104,7 +107,6 @@ async fn schedule_25_an_amount_that_is_edited_after_the_approval_is_not_what_is_
     edit.expression_attribute_values(":am", AttributeValue::N("999999".to_owned())).send().await.unwrap();
     world.control(&json!({"payout": "resume"}));
     paid_once(&world, &id, "pi_edited", "the amount of the approval").await;
-    assert_eq!(world.refund(&id).await["payout"]["amount"], 1_250);
     world.stop().await;
 }
 
