@@ -20,6 +20,7 @@ use protocol::{
     refund::{
         payout::{Finding, State},
         step::Listed,
+        terms::Terms,
     },
 };
 
@@ -201,7 +202,7 @@ impl Refunds {
             Some(Outcome::Called(Answer::Heard(finding))) if matches!(*effect, Effect::Look { .. }) => {
                 // rx5: called instead of looked; the machine hears of it as if the listing had shown it.
                 let copy = payout(&world.item, run.number);
-                let listed = Listed { payout: copy, finding };
+                let listed = Listed { payout: copy, finding, terms: Terms::default() };
                 let step = run.machine.take().step(Outcome::Listed(vec![listed]), self.clock(world));
                 self.goes_on(world, run, step);
             }
