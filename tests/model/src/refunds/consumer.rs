@@ -146,6 +146,8 @@ impl Refunds {
         let copy = payout(&world.item, run.number);
         match what {
             Do::CrashBefore => None,
+            // For good, whatever the provider has.
+            Do::RefuseForGood => Some(Outcome::LookRefused(Reason { code: String::new(), detail: String::new() })),
             Do::ReadStale => {
                 run.cleared = true;
                 if world.window == Window::Settled && self.has(Mutation::BlindReissue) {
@@ -232,7 +234,9 @@ impl Refunds {
                 (Do::Error, Some(Fault::Permanent)),
                 (Do::Hold, Some(Fault::Late)),
             ]),
-            Effect::Look { .. } => all.push((Do::ReadStale, Some(Fault::Duplicate))),
+            Effect::Look { .. } => {
+                all.extend([(Do::ReadStale, Some(Fault::Duplicate)), (Do::RefuseForGood, Some(Fault::Permanent))]);
+            }
             Effect::Read | Effect::Prepare | Effect::Release { .. } => {}
         }
         all
