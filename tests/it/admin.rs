@@ -184,6 +184,11 @@ async fn a_key_is_shown_once_works_and_is_ended() {
     sendonce.run(&["keys", "revoke", next_id, "--project", "globex"]).await.failed("has no API key");
     sendonce.run(&["keys", "revoke", "key_x", "--project", "acme"]).await.failed("an id of an API key is");
     sendonce.run(&["keys", "list", "--project", "nobody"]).await.failed("there is no project nobody");
+    // In a refund's trail these would look like the function that pays, or an event of the provider's.
+    for name in ["payout", "evt_1"] {
+        let create = ["keys", "create", "--project", "acme", "--name", name, "--scope", "refunds:decide"];
+        sendonce.run(&create).await.failed("would look like no person's in a refund's trail");
+    }
     let none = ["keys", "create", "--project", "acme", "--name", "a", "--scope", "messages:sing"];
     sendonce.run(&none).await.failed("there is no scope messages:sing; there are messages:send,");
     app.stop().await;

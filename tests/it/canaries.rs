@@ -4,7 +4,7 @@
 //! What ordinary tests send is watched for by `support::logs` itself; here are the places that they do not reach: what
 //! a provider or a token endpoint says, what a secret holds, what nobody can read, and a panic.
 
-use super::support::{Consumer, DEAD, DELIVERIES, PARKING, TestApp, eventually, logs};
+use super::support::{Consumer, DEAD, DELIVERIES, PARKING, TestApp, eventually, logs, refund};
 use axum::{Router, body::Bytes, extract::State, http::HeaderMap, response::IntoResponse};
 use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
@@ -35,6 +35,14 @@ fn send(name: &str, to: &[(&str, String)]) -> Value {
         },
         "data": {"order": canary("data")},
     })
+}
+
+/// A refund that holds a canary wherever a caller may write.
+fn asked_back(name: &str) -> Value {
+    let mut body = refund(&canary(&format!("{name}-key")), &canary(&format!("{name}-payment")));
+    body["order_id"] = json!(canary("order"));
+    body["note"] = json!(canary("note"));
+    body
 }
 
 async fn secrets(app: &TestApp) -> aws_sdk_secretsmanager::Client {
@@ -96,6 +104,42 @@ async fn end(app: TestApp, own: &logs::Own, word: &str) {
     let seen = logs::lines_seen();
     app.stop().await;
     assert!(seen > 0 && !own.events(word).is_empty(), "the story left no {word}: {:#?}", own.lines());
+}
+
+#[tokio::test]
+async fn nothing_of_a_refund_is_logged_whatever_becomes_of_it() {
+    let own = logs::Own::start();
+    let app = TestApp::start().await;
+    for (name, script) in [
+        ("paid", json!([])),
+        ("lost", json!(["drop_after_accept"])),
+        ("refused", json!([{"status": 400, "reason": "charge_disputed"}])),
+        ("mismatched", json!([{"status": 400, "reason": "idempotency_error"}])),
+    ] {
+        let body = asked_back(name);
+        app.script(body["payment_id"].as_str().unwrap(), &script).await;
+        let id = app.created(&body).await;
+        app.post_to("/v1/refunds", "acme", &body).await.expect(200);
+        let mut other = body.clone();
+        other["note"] = json!(canary("other-note"));
+        app.post_to("/v1/refunds", "acme", &other).await.expect(422);
+        other[canary("member")] = json!(canary("value"));
+        app.post_to("/v1/refunds", "acme", &other).await.expect(400);
+        app.decide("acme", &id, "approve").await.expect(200);
+        let status = match name {
+            "paid" | "lost" => "paid",
+            "refused" => "failed",
+            _ => "review",
+        };
+        app.payout_becomes(&id, status).await;
+        app.get("/v1/refunds?status=approved", 200).await;
+    }
+    let reference = canary("reference");
+    let body = json!({"outcome": "paid", "reference": reference});
+    let review = app.get("/v1/refunds?status=approved", 200).await.body["refunds"][0]["id"].clone();
+    let path = format!("/v1/refunds/{}/payout/resolve", review.as_str().unwrap());
+    app.post_to(&path, "acme", &body).await.expect(200);
+    end(app, &own, "payout_state").await;
 }
 
 #[tokio::test]

@@ -82,8 +82,9 @@ async fn refund_examples(app: &TestApp, document: &Value) {
         let retried = app.post_to(&format!("/v1/refunds/{id}/payout/retry"), "acme", &retry).await.expect(200);
         fits(&of("Retried"), &retried.body);
         let reason = Reason { code: "not_found".to_owned(), detail: "Nobody can know.".to_owned() };
-        app.found(&id, &Finding::Unclear(reason)).await;
-        let resolve = json!({"outcome": "paid", "reference": "re_1"});
+        app.found(&id, &Finding::Unclear { reference: None, reason }).await;
+        let payout = app.refund(&id).await["payout"]["id"].clone();
+        let resolve = json!({"payout_id": payout, "outcome": "paid", "reference": "re_1"});
         fits(&of("ResolveRequest"), &resolve);
         let resolved = app.post_to(&format!("/v1/refunds/{id}/payout/resolve"), "acme", &resolve).await.expect(200);
         fits(&of("Resolved"), &resolved.body);
@@ -204,7 +205,12 @@ fn webhook_refused(app: &TestApp, code: Code) -> Option<Refused> {
 }
 
 /// How to be refused with a code: method, path, headers, body.
-struct Refused(Method, String, Vec<(&'static str, String)>, String);
+pub(crate) struct Refused(
+    pub(crate) Method,
+    pub(crate) String,
+    pub(crate) Vec<(&'static str, String)>,
+    pub(crate) String,
+);
 
 /// A request to `route` that must be refused with `code`; `None` where the row promises one that nobody wrote down here.
 fn refused(app: &TestApp, refunds: &Refunds, route: Route, code: Code) -> Option<Refused> {

@@ -54,6 +54,7 @@ mod refund_lists;
 mod refund_payouts;
 mod refund_webhooks;
 mod refunds;
+mod refunds_unavailable;
 mod refusals;
 mod relay_crashes;
 mod second_reading;

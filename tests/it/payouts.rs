@@ -112,12 +112,15 @@ async fn a_refusal_ends_it_with_the_provider_s_reason_and_a_retry_pays_under_the
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_of_one_call_is_no_end_if_another_one_was_taken() {
     let app = TestApp::start().await;
-    // The first call pays, and its answer is lost; the second one is refused.
-    app.script("pi_both", &json!(["hang_after_accept", {"status": 401}])).await;
+    // The first call pays, and its answer is lost; the second one is refused for good, before its key is looked at.
+    app.script("pi_both", &json!(["hang_after_accept", {"status": 400, "kept": false}])).await;
     let id = app.approved("both", "pi_both").await;
     let shown = app.payout_becomes(&id, "paid").await;
+    let calls = app.calls("pi_both");
+    assert_eq!((calls.len(), calls[1].status), (2, Some(400)), "the refusal was the last word, and no end");
     assert_eq!(app.paid("pi_both").len(), 1);
-    assert_eq!(shown["payout"]["provider_id"], json!(app.calls("pi_both")[0].id));
+    assert_eq!(shown["payout"]["provider_id"], json!(calls[0].id));
+    assert!(app.system.sandbox().listings() >= 1, "a listing knows better than the refusal");
     app.stop().await;
 }
 
@@ -155,6 +158,91 @@ async fn other_parameters_under_the_key_are_an_alarm_and_a_person_s() {
     app.payout_becomes(&id, "paid").await;
     let paid: Vec<u64> = app.paid("pi_mismatch").into_iter().map(|(_, amount)| amount).collect();
     assert_eq!(paid, [1, 4_200]);
+    app.stop().await;
+}
+
+/// The payment is in another currency than was approved: what the provider makes of it is a person's, for good.
+#[tokio::test]
+async fn what_is_made_otherwise_than_asked_for_is_never_paid_whoever_says_so() {
+    let own = logs::Own::start();
+    let app = TestApp::start().await;
+    let id = app.approved("in-euros", "pi_eur_1042").await;
+    let made = async || app.calls("pi_eur_1042")[0].id.clone().unwrap();
+    let in_review = async || {
+        let shown = app.payout_becomes(&id, "review").await;
+        let payout = &shown["payout"];
+        assert_eq!((&payout["reason"]["code"], &payout["provider_id"]), (&json!("not_as_asked"), &json!(made().await)));
+    };
+    in_review().await;
+    app.payouts_empty().await;
+    assert_eq!(own.events("payout_call").pop().unwrap()["class"], "mismatch");
+    // The provider says that it is paid, and so it is; but not what was approved.
+    assert_eq!(app.provider_says("pi_eur_1042", "succeeded", 1).await, [json!(200)]);
+    in_review().await;
+    // Nor is it paid by what a listing shows, when nobody heard the answer.
+    app.crash("payout", "after_call");
+    app.control(&json!({"relay": "pause"}));
+    let unheard = app.approved("in-euros-unheard", "pi_eur_1043").await;
+    app.crashed().await;
+    app.payouts_idle().await;
+    app.advance(25 * 3_600);
+    let shown = app.payout_becomes(&unheard, "review").await;
+    assert_eq!(shown["payout"]["reason"]["code"], "not_as_asked");
+    assert_eq!((app.calls("pi_eur_1043").len(), app.paid("pi_eur_1043").len()), (1, 1));
+    // The person who looked ends it.
+    let body = json!({"payout_id": first_payout(&id), "outcome": "paid", "reference": made().await});
+    app.post_to(&format!("/v1/refunds/{id}/payout/resolve"), "acme", &body).await.expect(200);
+    assert_eq!(app.refund(&id).await["payout"]["status"], "paid");
+    app.stop().await;
+}
+
+/// A payment that the provider does not know: the call is refused, and so is the listing that would say that none was made.
+#[tokio::test]
+async fn a_listing_that_is_refused_is_a_person_s_and_not_an_empty_one() {
+    let own = logs::Own::start();
+    let app = TestApp::start().await;
+    let id = app.approved("unknown", "pi_unknown_1").await;
+    let shown = app.payout_becomes(&id, "review").await;
+    let reason = &shown["payout"]["reason"];
+    assert_eq!(reason["code"], "listing_refused");
+    assert!(reason["detail"].as_str().unwrap().contains("resource_missing"), "{reason}");
+    app.payouts_empty().await;
+    let calls = own.events("payout_call");
+    let told: Vec<_> = calls.iter().map(|line| (&line["call"], &line["class"])).collect();
+    assert_eq!(told, [(&json!("create"), &json!("refused")), (&json!("list"), &json!("refused"))]);
+    // One that is submitted comes to an end too.
+    app.script("pi_hidden", &json!(["pending"])).await;
+    app.script("list:pi_hidden", &json!([{"status": 503}, {"status": 400, "reason": "charge_disputed"}])).await;
+    let id = app.approved("hidden", "pi_hidden").await;
+    let shown = app.payout_becomes(&id, "review").await;
+    assert_eq!(trail(&shown), ["created", "approved", "payout_called", "payout_submitted", "payout_review"]);
+    assert_eq!(shown["payout"]["provider_id"], json!(app.calls("pi_hidden")[0].id));
+    app.payouts_empty().await;
+    app.stop().await;
+}
+
+/// Two refunds of the provider's name one payout: which must not be, and is told.
+#[tokio::test]
+async fn a_payout_that_the_provider_has_twice_is_an_alarm() {
+    let own = logs::Own::start();
+    let app = TestApp::start().await;
+    app.script("pi_twice", &json!(["pending"])).await;
+    let id = app.created(&refund("made-twice", "pi_twice")).await;
+    let payout = first_payout(&id);
+    // Somebody made one under another key, with our metadata.
+    let form = format!("payment_intent=pi_twice&amount=4200&metadata[sendonce_payout]={payout}");
+    let headers = [
+        ("authorization", "Bearer sk_test_sandbox_acme"),
+        ("content-type", "application/x-www-form-urlencoded"),
+        ("idempotency-key", "another"),
+    ];
+    let url = format!("{}/v1/refunds", app.system.ready().sandbox);
+    app.http.send(&Method::POST, &url, &headers, form).await.expect(200);
+    app.script("pi_twice", &json!(["pending"])).await;
+    app.decide("acme", &id, "approve").await.expect(200);
+    let line = crate::support::eventually("it is told", async || own.events("payout_doubled").pop()).await;
+    assert_eq!((&line["payout_id"], &line["refunds"], &line["level"]), (&json!(payout), &json!(2), &json!("ERROR")));
+    assert!(logs::metrics().iter().any(|line| line["PayoutsDoubled"] == 1));
     app.stop().await;
 }
 

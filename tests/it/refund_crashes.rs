@@ -1,6 +1,6 @@
 //! A refunds function that dies between its write and its queue send, and the relay that repairs it (G7).
 
-use crate::support::{PAYOUTS, PAYOUTS_DEAD, TestApp, eventually, first_payout, refund};
+use crate::support::{PAYOUTS, PAYOUTS_DEAD, Table, TestApp, eventually, first_payout, refund};
 use protocol::refund::payout::Finding;
 use queue::{Envelope, Origin, PayoutV1};
 use serde_json::{Value, json};
@@ -119,6 +119,29 @@ async fn a_retry_that_dies_before_its_send_is_enqueued_by_the_relay_and_the_fail
     app.stop().await;
 }
 
+/// What nobody can read stops nothing behind it in the stream, and is not lost either: mended, it is paid.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_that_cannot_be_read_does_not_hold_up_the_stream_and_is_paid_once_it_can() {
+    let app = TestApp::start().await;
+    app.control(&json!({"relay": "pause", "inline_send": "fail"}));
+    let (id, _) = approved(&app, "order-unreadable-1").await;
+    let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+    let table = Table::of(&app).await;
+    table.change_refund(&id, "rs", text("a reason of newer code")).await;
+    app.control(&json!({"relay": "resume"}));
+    let (behind, _) = approved(&app, "order-behind-it-1").await;
+    app.advance(3);
+    app.payout_becomes(&behind, "paid").await;
+    // Its copy waits in the queue.
+    eventually("its copy is kept", async || (app.queues.left(PAYOUTS).await == 1).then_some(())).await;
+    assert!(app.calls("pi of order-unreadable-1").is_empty());
+    table.change_refund(&id, "rs", text("requested_by_customer")).await;
+    app.advance(49);
+    app.payout_becomes(&id, "paid").await;
+    assert_eq!(app.paid("pi of order-unreadable-1"), [(first_payout(&id), 4_200)]);
+    app.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_of_the_relay_repeats_and_loses_nothing() {
     for point in ["after_look", "after_send"] {
@@ -164,6 +187,10 @@ async fn the_audit_enqueues_a_payout_whose_copy_was_purged_and_no_settled_one() 
         ["payouts_due", "payouts_submitted"].map(|count| report["enqueued"][count].as_u64().unwrap())
     };
     assert_eq!(counts().await, [0, 0], "too young");
+    // One that waits for a person is told, and nothing is sent for it.
+    let (review, _) = approved(&app, "order-of-review-1").await;
+    app.found(&review, &Finding::unclear("not_found", "Nobody can know.")).await;
+    assert_eq!(app.system.control().run_audit().await.unwrap()["payouts_in_review"], 1);
     app.advance(60);
     let (young, _) = approved(&app, "order-of-young-1").await;
     assert_eq!(counts().await, [1, 1]);

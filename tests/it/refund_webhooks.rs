@@ -92,6 +92,56 @@ async fn events_out_of_order_move_nothing_back() {
     app.stop().await;
 }
 
+/// A person found that the first payout's object is what was paid: the provider may take that back too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_about_the_object_that_pays_counts_though_it_names_an_earlier_payout() {
+    let app = TestApp::start().await;
+    let (id, payment) = submitted(&app, "earlier").await;
+    let object = app.calls(&payment)[0].id.clone().unwrap();
+    let failed = app.system.sandbox().settle(&object, "failed", None).unwrap();
+    app.webhook("acme", &failed.signature, &failed.body).await.expect(200);
+    app.advance(11);
+    // It turns out to be paid after all, and the successor finds it.
+    app.system.sandbox().settle(&object, "succeeded", None).unwrap();
+    let retry = json!({"payout_id": first_payout(&id)});
+    app.post_to(&format!("/v1/refunds/{id}/payout/retry"), "acme", &retry).await.expect(200);
+    let shown = app.payout_becomes(&id, "review").await;
+    assert_eq!(shown["payout"]["reason"]["code"], "earlier_payout_found");
+    let body = json!({"outcome": "paid", "reference": object});
+    app.post_to(&format!("/v1/refunds/{id}/payout/resolve"), "acme", &body).await.expect(200);
+    app.advance(1);
+    let back = app.system.sandbox().settle(&object, "failed", Some("declined")).unwrap();
+    assert_eq!(app.webhook("acme", &back.signature, &back.body).await.expect(200).body["result"], "applied");
+    let shown = app.refund(&id).await;
+    assert_eq!(
+        (&shown["payout"]["number"], &shown["payout"]["status"], &shown["payout"]["reason"]["code"]),
+        (&json!(2), &json!("failed"), &json!("declined"))
+    );
+    assert_eq!(app.paid(&payment).len(), 1, "the successor was never called for");
+    app.stop().await;
+}
+
+/// A webhook for nobody costs no read of the secrets, and is told the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_project_that_is_not_there_is_told_the_same_as_a_bad_signature() {
+    let app = TestApp::start().await;
+    let (_, payment) = submitted(&app, "nobody-s").await;
+    let event = app.system.sandbox().settle(&payment, "succeeded", None).unwrap();
+    let of = async |project: &str, signature: &str| {
+        let answer = app.webhook(project, signature, &event.body).await;
+        answer.problem(400, "signature_invalid");
+        answer.body
+    };
+    let bad = of("acme", "t=1,v1=00").await;
+    // A secret is stored under this name, but there is no such project.
+    app.system.sandbox().seed_project("nobody-at-all").unwrap();
+    let signature = app.system.sandbox().signature("nobody-at-all", event.body.as_bytes()).unwrap();
+    for project in ["nobody-at-all", "a%2Fb", &"x".repeat(3_000)] {
+        assert_eq!(of(project, &signature).await, bad, "{project}");
+    }
+    app.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_signed_stores_nothing_and_what_is_not_ours_is_counted() {
     let app = TestApp::start().await;

@@ -214,7 +214,7 @@ pub const CODES: [Row; 22] = [
         Code::PayoutNotInReview,
         "payout_not_in_review",
         StatusCode::CONFLICT,
-        "The refund has no payout, or its payout is not in review and has another end.",
+        "The refund has no payout, or its payout is not in review and has another end, or it is not the one that was named.",
         "Read the refund.",
     ),
     row(
@@ -229,7 +229,7 @@ pub const CODES: [Row; 22] = [
         "unavailable",
         StatusCode::SERVICE_UNAVAILABLE,
         "The outcome is not known.",
-        "Wait for Retry-After and send the same request with the same key: it resolves the outcome.",
+        "Wait for Retry-After and send the same request, with the same key if it has one: it resolves the outcome.",
     ),
 ];
 

@@ -129,10 +129,11 @@ impl Problem {
         Self::at(Code::ValidationFailed, "The request breaks the rules that `errors` lists.", errors)
     }
 
-    /// 503: the outcome is not known. The same request with the same key resolves it.
+    /// 503: the outcome is not known. The same request, with the same key if its route takes one, resolves it.
     #[must_use]
     pub fn unavailable() -> Self {
-        let detail = "The outcome of this request is not known. Send it again, with the same idempotency key.";
+        let detail = "The outcome of this request is not known. Send the same again, with the same idempotency key if it \
+                      has one.";
         Self::new(Code::Unavailable, detail)
     }
 }

@@ -18,7 +18,7 @@ rules! {
     CURRENCY = "/currency", "Give three letters, for example usd.", None, "ISO 4217";
     REASON = "/reason", "Give duplicate, fraudulent, requested_by_customer or other.", None, OURS;
     NOTE = "/note", "Give a string of at most {max} characters.", Some((0, 500)), OURS;
-    PAYOUT_ID = "/payout_id", "Give the id of the payout that failed.", None, OURS;
+    PAYOUT_ID = "/payout_id", "Give the id of a payout.", None, OURS;
     OUTCOME = "/outcome", "Give paid or not_paid.", None, OURS;
     REFERENCE = "/reference", "With paid, and only then, give the provider's id of what it paid, {min} to {max} characters.",
         Some((1, NAME_MAX)), OURS;

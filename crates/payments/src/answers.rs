@@ -1,9 +1,11 @@
 //! What Stripe's answers mean, as a table, and how an answer is read.
 //!
 //! Used by the client. The first row that covers an answer counts; the table is total, and no row can be left out without
-//! changing what some answer means (a test takes each one away). "Refused" stands only where the provider documents an
-//! answer as final: it leads to `failed`, and then a person may pay anew. Everything else is repeated under the same key,
-//! which is always safe within the key's window.
+//! changing what some answer means (a test takes each one away). "Refused" stands where the provider's documents, or what
+//! others reported of it, give no reason to hope that a repeat would be answered otherwise. None of it promises that an
+//! answer is final, nor that no other call under the key was taken, so a refusal is only believed after a listing; then it
+//! leads to `failed`, and a person may pay anew. "Mismatch" is a person's. Everything else is repeated under the same key,
+//! which pays once as long as the key is remembered.
 //!
 //! Sources: <https://docs.stripe.com/api/errors> ("errors"), <https://docs.stripe.com/error-low-level> ("low-level"),
 //! <https://docs.stripe.com/rate-limits>, stripe-python 15.3.1 ("code enum": the codes that its types name), and where
@@ -139,7 +141,9 @@ impl Heard {
     pub fn code(&self) -> Option<&str> {
         match &self.answer {
             Answer::Heard(Finding::Pending { .. } | Finding::Succeeded { .. }) => None,
-            Answer::Heard(Finding::Failed { reason, .. } | Finding::Refused(reason) | Finding::Unclear(reason))
+            Answer::Heard(
+                Finding::Failed { reason, .. } | Finding::Refused(reason) | Finding::Unclear { reason, .. },
+            )
             | Answer::Later { reason, .. } => Some(&reason.code),
         }
     }
@@ -181,7 +185,7 @@ pub(crate) fn read(answered: &Answered, ask: &Ask<'_>, now_ms: u64, secrets: &[&
     let (class, reason, after_ms) = refusal(answered, now_ms, secrets);
     let answer = match class {
         Class::Refused => Answer::Heard(Finding::Refused(reason)),
-        Class::Mismatch => Answer::Heard(Finding::Unclear(reason)),
+        Class::Mismatch => Answer::Heard(Finding::Unclear { reference: None, reason }),
         _ => Answer::Later { reason, after_ms },
     };
     Heard { answer, class }
@@ -193,16 +197,12 @@ fn made(object: &Value, ask: &Ask<'_>) -> Heard {
         let reason = reason("unreadable_answer", "Stripe's answer is no refund that can be read", &[]);
         return Heard { answer: Answer::Later { reason, after_ms: None }, class: Class::Ambiguous };
     };
-    let same = |name: &str, asked: &str| object[name].as_str().is_none_or(|said| said.eq_ignore_ascii_case(asked));
-    if object["amount"].as_u64().is_some_and(|amount| amount != ask.amount) || !same("currency", ask.currency) {
-        let detail = "what Stripe made is not what was asked for: another amount, or the payment's currency is another";
-        let reason = reason("not_as_asked", detail, &[]);
-        return Heard { answer: Answer::Heard(Finding::Unclear(reason)), class: Class::Mismatch };
-    }
+    let finding = object::terms(object).judge(&finding, ask.amount, ask.currency);
     let class = match &finding {
         Finding::Succeeded { .. } => Class::Succeeded,
         Finding::Pending { .. } => Class::Pending,
-        Finding::Failed { .. } | Finding::Refused(_) | Finding::Unclear(_) => Class::Failed,
+        Finding::Failed { .. } | Finding::Refused(_) => Class::Failed,
+        Finding::Unclear { .. } => Class::Mismatch,
     };
     Heard { answer: Answer::Heard(finding), class }
 }

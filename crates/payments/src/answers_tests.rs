@@ -55,7 +55,7 @@ fn every_row_is_met_by_its_answer() {
         assert_eq!(alone.map(|row| row.class), Some(class), "row {at} does not cover {status} {body}");
         let kept = match heard.answer {
             Answer::Heard(Finding::Refused(_)) => Class::Refused,
-            Answer::Heard(Finding::Unclear(_)) => Class::Mismatch,
+            Answer::Heard(Finding::Unclear { .. }) => Class::Mismatch,
             Answer::Heard(_) => panic!("{status} {body} was taken for a refund"),
             Answer::Later { .. } => class,
         };
@@ -115,7 +115,8 @@ fn another_amount_or_currency_than_asked_for_is_an_alarm() {
     for changes in [json!({"amount": 1_251}), json!({"currency": "usd"})] {
         let heard = made_with(changes);
         assert_eq!((heard.class, heard.code()), (Class::Mismatch, Some("not_as_asked")));
-        assert!(matches!(heard.answer, Answer::Heard(Finding::Unclear(_))));
+        let Answer::Heard(finding) = &heard.answer else { panic!() };
+        assert_eq!(finding.reference(), Some("re_1"), "what was made is looked for by its id");
     }
     assert_eq!(made_with(json!({"currency": "EUR"})).class, Class::Succeeded);
 }

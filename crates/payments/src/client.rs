@@ -62,9 +62,16 @@ impl<'a> Ask<'a> {
 /// What a listing came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Looked {
-    /// The payouts of the refund that the provider has, of any number, newest first.
+    /// The payouts of the refund that the provider has, of any number, newest first. Two of one payout are both there.
     Listed(Vec<Listed>),
-    /// There is no whole listing.
+    /// The provider refuses the listing, with an answer that a repeat would not change.
+    Refused {
+        /// In one word.
+        class: Class,
+        /// What was said.
+        reason: Reason,
+    },
+    /// There is no whole listing now.
     Failed {
         /// In one word.
         class: Class,
@@ -117,6 +124,7 @@ impl Prepared {
         for _ in 0..PAGES_MAX {
             let page = match self.page(payment, after.as_deref(), ends).await {
                 Ok(page) => page,
+                Err((class @ Class::Refused, reason)) => return Looked::Refused { class, reason },
                 Err((class, reason)) => return Looked::Failed { class, reason },
             };
             for object in &page.objects {
@@ -124,10 +132,7 @@ impl Prepared {
                 let Some(finding) = object::finding(object) else {
                     return incomplete("a refund of the listing cannot be read");
                 };
-                if found.iter().any(|listed| listed.payout == payout) {
-                    tracing::error!(%payout, "the provider lists two refunds of one payout: it may have been paid twice");
-                }
-                found.push(Listed { payout, finding });
+                found.push(Listed { payout, finding, terms: object::terms(object) });
             }
             match page.next {
                 Some(next) => after = Some(next),

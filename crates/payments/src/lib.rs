@@ -2,8 +2,8 @@
 //!
 //! Called by `functions/payout` ([`Payments::prepare`], then [`Prepared::create`] and [`Prepared::list`]) and by
 //! `functions/refunds` ([`Payments::verify`], [`webhook::read`]). It guarantees that a call carries the payout's id as its
-//! Idempotency-Key and is made at most once, never repeated; that "refused" is said only where the provider documents it
-//! as final; and that no API key or webhook secret gets into a reason, a log line or `Debug` output. Whether and when to
+//! Idempotency-Key and is made at most once, never repeated; that "refused" is said only where
+//! [`answers::ANSWERS`] has a source for it; and that no API key or webhook secret gets into a reason, a log line or `Debug` output. Whether and when to
 //! call again, and what an answer makes of a payout, is `protocol`'s business.
 
 pub mod answers;

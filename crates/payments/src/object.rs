@@ -4,7 +4,7 @@
 
 use crate::form::METADATA;
 use outbound::outcome::{provider_code, reason};
-use protocol::refund::{id::PayoutId, payout::Finding};
+use protocol::refund::{id::PayoutId, payout::Finding, terms::Terms};
 use serde_json::Value;
 
 /// Longest id of the provider's that is kept, in bytes; Stripe's are about 30 (it promises no more than 255).
@@ -39,6 +39,11 @@ pub(crate) fn finding(object: &Value) -> Option<Finding> {
     })
 }
 
+/// What the object says that it pays.
+pub(crate) fn terms(object: &Value) -> Terms {
+    Terms { amount: object["amount"].as_u64(), currency: object["currency"].as_str().map(str::to_owned) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +69,15 @@ mod tests {
     fn an_object_without_a_usable_id_says_nothing() {
         for id in [Value::Null, json!(""), json!("re 1"), json!(7), json!("x".repeat(256))] {
             assert_eq!(finding(&json!({"id": id, "status": "succeeded"})), None);
+        }
+    }
+
+    #[test]
+    fn terms_are_what_is_said_and_nothing_else() {
+        let said = terms(&json!({"amount": 4_200, "currency": "usd"}));
+        assert_eq!(said, Terms { amount: Some(4_200), currency: Some("usd".to_owned()) });
+        for silent in [json!({}), json!({"amount": "4200", "currency": null}), json!({"amount": -1, "currency": 840})] {
+            assert_eq!(terms(&silent), Terms::default());
         }
     }
 

@@ -56,6 +56,10 @@ pub enum Metric {
     PayoutStates,
     /// Webhooks.
     Webhooks,
+    /// Payouts of which the provider lists more than one refund.
+    PayoutsDoubled,
+    /// Payouts in review that the audit met.
+    PayoutsInReview,
 }
 
 /// What the table says of a metric.
@@ -84,7 +88,7 @@ const BY_ROUTE: &[&str] = &["route", "method"];
 const BY_PROVIDER: &[&str] = &["provider"];
 
 /// The table, in the order of [`Metric`].
-pub const METRICS: [MetricRow; 18] = [
+pub const METRICS: [MetricRow; 20] = [
     row("Requests", "Count", BY_ROUTE, "HTTP requests answered."),
     row("ClientErrors", "Count", BY_ROUTE, "Those answered with 4xx: 0 or 1 for each, so the average is a rate."),
     row("ServerErrors", "Count", BY_ROUTE, "Those answered with 5xx, likewise."),
@@ -118,6 +122,13 @@ pub const METRICS: [MetricRow; 18] = [
     ),
     row("PayoutStates", "Count", &["state"], "Payouts that got a new state. Expected of `review`: 0."),
     row("Webhooks", "Count", &["outcome"], "Webhooks of the payment provider. Expected of `given_up`: 0."),
+    row(
+        "PayoutsDoubled",
+        "Count",
+        &[],
+        "Listings that show more than one refund of one payout. Expected: none; written only where there is one.",
+    ),
+    row("PayoutsInReview", "Count", &[], "Payouts in review that an invocation of the audit met. Expected: 0."),
 ];
 
 impl Metric {
@@ -203,6 +214,7 @@ mod tests {
         assert_eq!(Metric::Devices.row().dimensions, ["provider", "class"]);
         assert_eq!(Metric::HoldsBegun.row().name, "HoldsBegun");
         assert_eq!(Metric::AuditNotRepaired.row().name, "AuditNotRepaired");
-        assert_eq!(Metric::Webhooks as usize + 1, METRICS.len());
+        assert_eq!(Metric::Webhooks.row().name, "Webhooks");
+        assert_eq!(Metric::PayoutsInReview as usize + 1, METRICS.len());
     }
 }

@@ -1,6 +1,6 @@
 //! Answers that were looked up lately, each remembered for a limited time.
 //!
-//! Used for API keys (`sendonce-http`) and for projects (the api function). Bounded, so that a flood of names costs
+//! Used for API keys (`sendonce-http`) and for projects (the api and the refunds function). Bounded, so that a flood of names costs
 //! reads and never memory; forgetting an answer costs one read and never a wrong one. It holds no clock: the caller
 //! says what time it is.
 

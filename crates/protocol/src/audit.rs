@@ -174,10 +174,11 @@ impl OpenPayout {
     }
 
     /// Whether it gets another copy at `now_ms`: it has been open for longer than a message is too young to be audited
-    /// ([`Range::at`]).
+    /// ([`Range::at`]), and than its copy waits at most for its next call. One that is called for again and again, for
+    /// longer than that, is a finding although its copy is well: nothing stored says when the last call was.
     #[must_use]
     pub fn waits_long(&self, timing: &Timing, now_ms: u64) -> bool {
-        self.since_ms < Range::at(now_ms, timing).accepted_before_ms
+        self.since_ms.saturating_add(timing.retry_delay_max()) < Range::at(now_ms, timing).accepted_before_ms
     }
 }
 

@@ -249,6 +249,12 @@ impl Timing {
         jittered.max(asked_ms.unwrap_or(0))
     }
 
+    /// The longest that [`Timing::retry_delay`] waits of itself, jitter included, in ms.
+    #[must_use]
+    pub fn retry_delay_max(&self) -> u64 {
+        self.backoff.iter().copied().max().map_or(SECOND, |longest| longest.saturating_add(longest / 5))
+    }
+
     /// How long a copy waits before it looks again at a hold of this age: at first as long as an instance remembers what
     /// it knew, later as long as the hold has stood, up to a limit. Repaired credentials are in use after that at most.
     #[must_use]
@@ -313,6 +319,8 @@ mod tests {
         );
         assert_eq!(t.retry_delay(1, 1_000, None), 12_000);
         assert_eq!(t.retry_delay(1, 1_000, Some(70_000)), 70_000);
+        assert_eq!(t.retry_delay_max(), t.retry_delay(99, 1_000, None));
+        assert_eq!(Timing::SHORT.retry_delay_max(), Timing::SHORT.retry_delay(99, 1_000, None));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct MessagePage {
     pub candidates: Vec<Candidate>,
     /// The payouts that are due or submitted.
     pub payouts: Vec<OpenPayout>,
+    /// How many payouts wait for a person.
+    pub in_review: u64,
     /// Messages and refunds that cannot be read, each with the reason.
     pub unreadable: Vec<String>,
     /// Where the next page begins; `None` at the end of the table.
@@ -91,7 +93,7 @@ fn progress(item: &Item) -> Result<Progress, StoreError> {
 }
 
 impl Store {
-    /// The page of messages in `range` and of open payouts behind `after`, for which at most `items` items are read.
+    /// The page of messages in `range` and of open payouts, and how many are in review, behind `after`, for which at most `items` items are read.
     ///
     /// # Errors
     /// When the table does not answer, or `after` is no position of this store.
@@ -108,7 +110,7 @@ impl Store {
             .table_name(&self.table)
             // Said with NOT, so that a message whose times are missing or no numbers is named too, and found unreadable.
             .filter_expression(
-                "(#sk = :m AND NOT (#at >= :at) AND NOT (#db <= :db)) OR (#sk = :r AND (#pst = :due OR #pst = :sub))",
+                "(#sk = :m AND NOT (#at >= :at) AND NOT (#db <= :db)) OR (#sk = :r AND #pst IN (:due, :sub, :rev))",
             )
             .projection_expression("#pk, #sk, #id, #at, #db, #nd, #po, #pst, #pdu, #fca")
             .set_expression_attribute_names(Some(HashMap::from(
@@ -130,6 +132,7 @@ impl Store {
             .expression_attribute_values(":r", s(REFUND_SK))
             .expression_attribute_values(":due", s(PayoutState::Due.as_str()))
             .expression_attribute_values(":sub", s(PayoutState::Submitted.as_str()))
+            .expression_attribute_values(":rev", s(PayoutState::Review.as_str()))
             .expression_attribute_values(":at", n(range.accepted_before_ms))
             .expression_attribute_values(":db", n(range.deliver_by_after_ms))
             .limit(i32::try_from(items).unwrap_or(i32::MAX))
@@ -137,8 +140,12 @@ impl Store {
             .send()
             .await
             .map_err(|error| StoreError::sdk("Scan", &error))?;
-        let (mut candidates, mut payouts, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut candidates, mut payouts, mut unreadable, mut in_review) = (Vec::new(), Vec::new(), Vec::new(), 0_u64);
         for item in page.items() {
+            if get_s(item, PAYOUT_STATE).is_ok_and(|state| state == PayoutState::Review.as_str()) {
+                in_review = in_review.saturating_add(1);
+                continue;
+            }
             let read = if get_s(item, SK).is_ok_and(|sk| sk == REFUND_SK) {
                 open_payout(item).map(|open| payouts.push(open))
             } else {
@@ -151,7 +158,7 @@ impl Store {
         }
         let next = page.last_evaluated_key().map(position).transpose()?;
         let items = u64::try_from(page.scanned_count()).unwrap_or(0);
-        Ok(MessagePage { items, candidates, payouts, unreadable, next })
+        Ok(MessagePage { items, candidates, payouts, in_review, unreadable, next })
     }
 
     /// How far a message's chunks are, read consistently.

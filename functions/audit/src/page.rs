@@ -27,8 +27,8 @@ impl Walk<'_> {
                     tracing::error!(why, "an item cannot be read; the audit passes it");
                 }
                 let unreadable = page.unreadable.len() as u64;
-                let (candidates, payouts) = (page.candidates, page.payouts);
-                Outcome::Scanned { items: page.items, candidates, payouts, unreadable, next: page.next }
+                let (candidates, payouts, in_review) = (page.candidates, page.payouts, page.in_review);
+                Outcome::Scanned { items: page.items, candidates, payouts, in_review, unreadable, next: page.next }
             }
             Err(error) => failed("the table was not scanned", &error),
         }

@@ -9,11 +9,12 @@ pub const EXIT_NOTHING_FOUND: u8 = 0;
 /// Exit code of a command that did not come to the end, or found what it could not repair. A main that fails before
 /// the audit begins ends with the same.
 pub const EXIT_FAILED: u8 = 1;
-/// Exit code of a command that enqueued something again, and nothing else was wrong.
+/// Exit code of a command that enqueued again what should have had a copy, and nothing else was wrong. Payouts on which
+/// the provider takes its time are enqueued too, and are nothing wrong.
 pub const EXIT_REPAIRED: u8 = 3;
 
-/// The report as JSON: `scanned` items, `messages` in range among them, copies `enqueued` by reason, `not_repaired`
-/// (items that cannot be read, copies that SQS refuses), whether the pass is `finished`, and in a word how the
+/// The report as JSON: `scanned` items, `messages` in range among them, copies `enqueued` by reason, how many
+/// `payouts_in_review` wait for a person, `not_repaired` (items that cannot be read, copies that SQS refuses), whether the pass is `finished`, and in a word how the
 /// invocation `ended`.
 #[must_use]
 pub fn report_json(report: &Report) -> Value {
@@ -27,6 +28,7 @@ pub fn report_json(report: &Report) -> Value {
             "payouts_due": report.payouts_due,
             "payouts_submitted": report.payouts_submitted,
         },
+        "payouts_in_review": report.payouts_in_review,
         "not_repaired": report.not_repaired,
         "finished": report.ended == Ended::Finished,
         "ended": report.ended.as_str(),
@@ -38,7 +40,7 @@ pub fn report_json(report: &Report) -> Value {
 pub fn exit_code(report: &Report) -> u8 {
     if report.ended != Ended::Finished || report.not_repaired > 0 {
         EXIT_FAILED
-    } else if report.enqueued() > 0 {
+    } else if report.missed() > 0 {
         EXIT_REPAIRED
     } else {
         EXIT_NOTHING_FOUND
@@ -55,6 +57,7 @@ pub(crate) fn log(report: &Report, now_ms: u64) {
         stuck_retry: report.stuck_retry,
         payouts_due: report.payouts_due,
         payouts_submitted: report.payouts_submitted,
+        payouts_in_review: report.payouts_in_review,
         not_repaired: report.not_repaired,
         finished: report.ended == Ended::Finished,
         ended: report.ended.as_str(),
@@ -74,6 +77,7 @@ mod tests {
         stuck_retry: 0,
         payouts_due: 0,
         payouts_submitted: 0,
+        payouts_in_review: 0,
         not_repaired: 0,
         ended: Ended::Finished,
     };
@@ -82,6 +86,9 @@ mod tests {
     fn the_exit_code_says_what_a_person_must_do() {
         assert_eq!(exit_code(&QUIET), EXIT_NOTHING_FOUND);
         assert_eq!(exit_code(&Report { stuck_retry: 1, ..QUIET }), EXIT_REPAIRED);
+        assert_eq!(exit_code(&Report { payouts_due: 1, ..QUIET }), EXIT_REPAIRED);
+        // The provider takes its time, or a person does.
+        assert_eq!(exit_code(&Report { payouts_submitted: 1, payouts_in_review: 1, ..QUIET }), EXIT_NOTHING_FOUND);
         assert_eq!(exit_code(&Report { stuck_retry: 1, not_repaired: 1, ..QUIET }), EXIT_FAILED);
         for ended in [Ended::NotDue, Ended::Elsewhere, Ended::OutOfTime, Ended::Failed] {
             assert_eq!(exit_code(&Report { no_delivery_item: 1, ended, ..QUIET }), EXIT_FAILED);
@@ -96,12 +103,13 @@ mod tests {
             stuck_retry: 4,
             payouts_due: 8,
             payouts_submitted: 16,
+            payouts_in_review: 32,
             ..QUIET
         };
         let expected = json!({
-            "scanned": 9, "messages": 3, "not_repaired": 0, "finished": true, "ended": "finished",
+            "scanned": 9, "messages": 3, "payouts_in_review": 32, "not_repaired": 0, "finished": true, "ended": "finished",
             "enqueued": {"no_delivery_item": 1, "stuck_in_flight": 2, "stuck_retry": 4, "payouts_due": 8, "payouts_submitted": 16},
         });
-        assert_eq!((report_json(&report), report.enqueued()), (expected, 31));
+        assert_eq!((report_json(&report), report.enqueued(), report.missed()), (expected, 31, 15));
     }
 }

@@ -1,11 +1,12 @@
-//! What is logged and counted of one received payout copy: each call, each state that was recorded, and that it waits.
+//! What is logged and counted of one received payout copy: each call, each state that was recorded, a payout that was made
+//! twice, and that it waits.
 //!
 //! Called by [`crate::receive`] where an answer comes back. A call that ends with its invocation has no answer and no line;
 //! the copy comes back, and the next call has the same key.
 
 use payments::{Class, NotPrepared, PROVIDER};
 use platform::{Clock, Stopwatch, events};
-use protocol::refund::Refund;
+use protocol::refund::{Refund, step::Listed};
 use queue::PayoutV1;
 
 /// One copy in hand.
@@ -50,6 +51,23 @@ impl<'a> Observed<'a> {
             by: "payout",
         }
         .emit(self.clock.now_ms());
+    }
+
+    /// A listing was read: each payout that more than one refund of the provider's names is told.
+    pub(crate) fn doubled(&self, list: &[Listed]) {
+        for (at, listed) in list.iter().enumerate() {
+            let same = |other: &&Listed| other.payout == listed.payout;
+            let refunds = list.iter().filter(same).count();
+            if refunds > 1 && !list.iter().take(at).any(|earlier| same(&earlier)) {
+                events::PayoutDoubled {
+                    project: self.project,
+                    refund_id: &self.refund_id,
+                    payout_id: &listed.payout.to_string(),
+                    refunds: u64::try_from(refunds).unwrap_or(u64::MAX),
+                }
+                .emit(self.clock.now_ms());
+            }
+        }
     }
 
     /// No call can be made now.

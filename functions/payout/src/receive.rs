@@ -78,7 +78,12 @@ impl<'a> Receiving<'a> {
         match prepared.list(refund.id, &refund.request.payment).await {
             Looked::Listed(list) => {
                 self.observed.called("list", payments::Class::Listed, None, watch);
+                self.observed.doubled(&list);
                 Outcome::Listed(list)
+            }
+            Looked::Refused { class, reason } => {
+                self.observed.called("list", class, Some(&reason.code), watch);
+                Outcome::LookRefused(reason)
             }
             Looked::Failed { class, reason } => {
                 self.observed.called("list", class, Some(&reason.code), watch);
@@ -96,7 +101,13 @@ impl<'a> Receiving<'a> {
                 }
                 Outcome::Written
             }
-            RefundWrite::Conflict(stored) => Outcome::Conflict(stored),
+            RefundWrite::Conflict(stored) => {
+                // This very write, whose answer was lost: what it stored is told all the same.
+                if purpose == Purpose::Record && stored.as_deref() == Some(item) {
+                    self.observed.recorded(item);
+                }
+                Outcome::Conflict(stored)
+            }
             RefundWrite::Unknown(error) => {
                 tracing::error!(payout = %self.copy.payout, ?purpose, error = %error, "a write is uncertain");
                 Outcome::WriteUnknown

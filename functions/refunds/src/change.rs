@@ -64,7 +64,13 @@ impl Execute<ChangePayout> for Changing<'_> {
                         self.stored(&item);
                         Outcome::Written
                     }
-                    RefundWrite::Conflict(stored) => Outcome::Conflict(stored),
+                    RefundWrite::Conflict(stored) => {
+                        // This very write, whose answer was lost: what it stored is told all the same.
+                        if stored.as_deref() == Some(&*item) {
+                            self.stored(&item);
+                        }
+                        Outcome::Conflict(stored)
+                    }
                     RefundWrite::Unknown(error) => {
                         tracing::error!(%id, error = %error, "nobody knows whether a payout was changed");
                         Outcome::Unknown

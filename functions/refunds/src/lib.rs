@@ -10,6 +10,7 @@ mod create;
 mod decide;
 mod events;
 mod list;
+mod projects;
 mod request;
 mod routes;
 mod settings;
@@ -19,6 +20,7 @@ mod webhook;
 pub use change::Changing;
 pub use create::Creating;
 pub use decide::Deciding;
+pub use projects::Projects;
 pub use request::{read_refund, read_resolve, read_retry};
 pub use routes::router;
 pub use settings::Settings;
@@ -43,6 +45,8 @@ pub struct Refunds {
     pub payments: Payments,
     /// Who is calling.
     pub auth: Auth,
+    /// Which projects there are, for webhooks.
+    pub projects: Projects,
     /// Now.
     pub clock: Clock,
     /// Nonces.
@@ -71,6 +75,7 @@ impl Refunds {
                 timing,
             ),
             auth: Auth::new(store.clone(), clock.clone(), timing.key_cache),
+            projects: Projects::new(store.clone(), clock.clone(), timing.key_cache),
             store,
             payouts: Queue::new(aws_sdk_sqs::Client::new(&inline), settings.payouts_url),
             clock,

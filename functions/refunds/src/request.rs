@@ -86,14 +86,17 @@ pub fn read_retry(body: &Bytes) -> Result<PayoutId, Problem> {
     named.ok_or_else(|| refuse(faults))
 }
 
-/// Reads a resolve: what a person saw at the provider.
+/// Reads a resolve: the payout that a person looked at, if named, and what was seen at the provider.
 ///
 /// # Errors
 /// In this order: syntax, unknown members, validation.
-pub fn read_resolve(body: &Bytes) -> Result<Seen, Problem> {
+pub fn read_resolve(body: &Bytes) -> Result<(Option<PayoutId>, Seen), Problem> {
     let body = parse_object(body)?;
-    known_members(&body, "", &["outcome", "reference"])?;
+    known_members(&body, "", &["payout_id", "outcome", "reference"])?;
     let mut faults = Vec::new();
+    let named = optional(body.get("payout_id"), &rules::PAYOUT_ID, &mut faults, |value| {
+        value.as_str().and_then(PayoutId::parse)
+    });
     let paid = required(&body, "outcome", &rules::OUTCOME, &mut faults, |value| match value.as_str()? {
         "paid" => Some(true),
         "not_paid" => Some(false),
@@ -111,7 +114,7 @@ pub fn read_resolve(body: &Bytes) -> Result<Seen, Problem> {
         }
         (None, _) => None,
     };
-    seen.filter(|_| faults.is_empty()).ok_or_else(|| refuse(faults))
+    seen.filter(|_| faults.is_empty()).map(|seen| (named, seen)).ok_or_else(|| refuse(faults))
 }
 
 #[cfg(test)]

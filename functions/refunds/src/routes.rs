@@ -248,14 +248,14 @@ async fn resolve(
     body: Body,
 ) -> Result<Response, Problem> {
     let caller = caller(&refunds, RefundRoute::Resolve, &headers, &noted).await?;
-    let seen = read_resolve(&read_body(&headers, body).await?)?;
+    let (payout, seen) = read_resolve(&read_body(&headers, body).await?)?;
     let id = named(id)?;
     let stands = match &seen {
         Seen::Paid { .. } => PayoutState::Paid,
         Seen::NotPaid => PayoutState::Failed,
     };
-    let resolve = match change(&refunds, &caller.project, id, Ask::Resolve { seen, actor: caller.actor.clone() }).await
-    {
+    let ask = Ask::Resolve { named: payout, seen, actor: caller.actor.clone() };
+    let resolve = match change(&refunds, &caller.project, id, ask).await {
         Changed::Answer(Answer::Resolve(resolve)) => resolve,
         // One of another kind answers nothing that was asked here.
         Changed::Unavailable | Changed::Answer(_) => return Err(Problem::unavailable()),
@@ -270,6 +270,13 @@ async fn resolve(
         Resolve::Repeated => resolved(true),
         Resolve::NotInReview(state) => {
             Err(Problem::new(Code::PayoutNotInReview, format!("The payout is {}, not in review.", state.as_str())))
+        }
+        Resolve::OtherReference => {
+            let detail = "The payout is paid, under another reference than this one.";
+            Err(Problem::new(Code::PayoutNotInReview, detail))
+        }
+        Resolve::NotCurrent(current) => {
+            Err(Problem::new(Code::PayoutNotInReview, format!("The refund's payout is {current}, not the one named.")))
         }
         Resolve::Unknown => Err(Problem::new(Code::PayoutNotInReview, "This refund has no payout.")),
     }

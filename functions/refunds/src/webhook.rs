@@ -44,7 +44,17 @@ pub(crate) async fn webhook(
     // A path that is not UTF-8 once decoded is no project's.
     let project = project.map(|Path(project)| project).unwrap_or_default();
     let signature = headers.get(SIGNATURE).and_then(|value| value.to_str().ok());
-    match refunds.payments.verify(&project, signature, &bytes).await {
+    let there = refunds.projects.has(&project).await.map_err(|error| {
+        tracing::error!(error = %error, "a webhook's project cannot be looked up");
+        observe(&refunds, None, None, WebhookOutcome::Unavailable);
+        Problem::unavailable()
+    })?;
+    // A project that is not there has no secret: it is told the same as one whose secret did not sign.
+    let verified = match there {
+        true => refunds.payments.verify(&project, signature, &bytes).await,
+        false => Err(Unverified::Signature),
+    };
+    match verified {
         Ok(()) => {}
         Err(Unverified::Signature) => {
             observe(&refunds, None, None, WebhookOutcome::Refused);

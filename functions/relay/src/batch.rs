@@ -37,9 +37,20 @@ impl Batch<'_> {
     }
 
     /// The one copy of a payout counts as present when it is not wanted.
+    ///
+    /// A refund that cannot be read as it is now is given its copy. To repeat the record would hold up the shard until
+    /// somebody mends the item, and to pass it without a copy would lose the payout once that is done. The copy does no
+    /// harm: its consumer reads before it does anything, and keeps it as long as there is nothing that it can read.
     async fn payout_present(&self, due: &DuePayout) -> Result<Vec<u16>, StoreError> {
-        let stored = self.function.store.refund(due.payout.refund).await?;
-        Ok(if wants_copy(stored.as_ref(), due.payout) { Vec::new() } else { vec![0] })
+        let wanted = match self.function.store.refund(due.payout.refund).await {
+            Ok(stored) => wants_copy(stored.as_ref(), due.payout),
+            Err(StoreError::Corrupt(why)) => {
+                tracing::error!(payout = %due.payout, why, "a refund cannot be read; its payout gets a copy all the same");
+                true
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(if wanted { Vec::new() } else { vec![0] })
     }
 
     /// What a record is about, for logs.

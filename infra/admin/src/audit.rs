@@ -17,13 +17,17 @@ pub(crate) async fn run(place: &Place) -> Result<Answer, Failure> {
     let report = audit.run(Asked::Now, None).await?;
     let text = format!(
         "{}: {} items read, {} messages in range; enqueued again: {} without a delivery item, {} stuck in flight, {} \
-         stuck in a retry; {} that only a person can repair.",
+         stuck in a retry, {} payouts due, {} payouts that the provider has not decided on; {} payouts in review wait for \
+         a person; {} that only a person can repair.",
         report.ended.as_str(),
         report.scanned,
         report.messages,
         report.no_delivery_item,
         report.stuck_in_flight,
         report.stuck_retry,
+        report.payouts_due,
+        report.payouts_submitted,
+        report.payouts_in_review,
         report.not_repaired
     );
     Ok(Answer::new(report_json(&report), text).exit(exit_code(&report)))

@@ -211,7 +211,12 @@ fn checked_scopes(scopes: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(scopes)
 }
 
+/// A refund's trail says by one word who did what: the name of a key, `payout` for the function that pays, or the
+/// provider's id of an event. A key must not look like the others.
 fn check_actor(name: &str) -> Result<(), Failure> {
+    if name == "payout" || name.starts_with("evt_") {
+        return Err(said(format!("--name {name} would look like no person's in a refund's trail; choose another one")));
+    }
     if name.trim().is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
         return Err(said(format!("--name has 1 to {NAME_MAX} bytes and no control characters")));
     }

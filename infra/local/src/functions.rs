@@ -94,6 +94,7 @@ pub(crate) async fn deploy(
         store: api_store.clone(),
         payouts: Queue::new(inline_sqs, &queues.payouts),
         payments: payments.clone(),
+        projects: refunds::Projects::new(api_store.clone(), clock.clone(), timing.key_cache),
         auth: Auth::new(api_store, clock.clone(), timing.key_cache),
         clock: clock.clone(),
         random: Random::system(),

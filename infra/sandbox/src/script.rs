@@ -18,7 +18,7 @@ const RETRY_AFTER_MAX: u64 = 86_400;
 /// How much of a wrong element is repeated in its fault.
 const SHOWN_MAX_CHARS: usize = 200;
 /// What an outcome that is an answer may say.
-const MEMBERS: [&str; 6] = ["status", "reason", "retry_after", "timestamp", "field", "retry_after_date"];
+const MEMBERS: [&str; 7] = ["status", "reason", "retry_after", "timestamp", "field", "retry_after_date", "kept"];
 /// Longest `field`, in bytes.
 const FIELD_MAX_BYTES: usize = 128;
 /// The outcomes that are words.
@@ -80,6 +80,14 @@ pub enum Outcome {
         /// In seconds from now, written as an HTTP date.
         retry_after_date: Option<u64>,
     },
+    /// Refused before idempotency keys are looked at, so that nothing is kept under the key, whatever the status. Payments
+    /// only; a push is refused with this answer.
+    AnswerUnkept {
+        /// 400 to 599.
+        status: u16,
+        /// The provider's own code.
+        reason: Option<String>,
+    },
 }
 
 /// What is wrong with a script, in words.
@@ -135,6 +143,15 @@ impl Outcome {
             Some(at) => Some(at.as_u64().ok_or("timestamp is a whole number of milliseconds since the Unix epoch")?),
         };
         let status = status.ok_or("status is 400 to 599")?;
+        match members.get("kept") {
+            None => {}
+            Some(Value::Bool(false))
+                if members.keys().all(|name| ["status", "reason", "kept"].contains(&name.as_str())) =>
+            {
+                return Ok(Self::AnswerUnkept { status, reason });
+            }
+            Some(_) => return Err("kept is false, and goes with status and reason".to_owned()),
+        }
         if field.is_some() || retry_after_date.is_some() {
             if retry_after.is_some() || timestamp.is_some() {
                 return Err("field and retry_after_date do not go with retry_after or timestamp".to_owned());
@@ -150,7 +167,7 @@ impl Outcome {
             Self::Accept | Self::DropAfterAccept | Self::HangAfterAccept | Self::GoawayAfterAccept => true,
             Self::Pending | Self::ErrorAfterAccept => true,
             Self::Hang | Self::Reset | Self::Goaway | Self::RefusedStream => false,
-            Self::Answer { .. } | Self::AnswerAbout { .. } => false,
+            Self::Answer { .. } | Self::AnswerAbout { .. } | Self::AnswerUnkept { .. } => false,
         }
     }
 
@@ -163,7 +180,7 @@ impl Outcome {
     pub(crate) fn fault(&self) -> Option<Fault> {
         match self {
             Self::Accept | Self::Pending | Self::ErrorAfterAccept => None,
-            Self::Answer { .. } | Self::AnswerAbout { .. } => None,
+            Self::Answer { .. } | Self::AnswerAbout { .. } | Self::AnswerUnkept { .. } => None,
             Self::DropAfterAccept => Some(Fault::Cut),
             Self::HangAfterAccept | Self::Hang => Some(Fault::Hang),
             Self::Reset => Some(Fault::Reset),
@@ -225,12 +242,14 @@ mod tests {
     fn every_documented_outcome_is_read() {
         let script = json!(["accept", "drop_after_accept", "hang_after_accept", "hang",
             "reset", "goaway", "goaway_after_accept", "refused_stream", "pending", "error_after_accept",
-            {"status": 503, "retry_after": 2}, {"status": 410, "reason": "Unregistered", "timestamp": 7}]);
+            {"status": 503, "retry_after": 2}, {"status": 410, "reason": "Unregistered", "timestamp": 7},
+            {"status": 400, "kept": false}]);
         let read = Outcome::parse_all(&script).unwrap();
         assert_eq!(read[..10], WORDS.map(|(_, outcome)| outcome));
         assert_eq!(read[10], Outcome::Answer { status: 503, reason: None, retry_after: Some(2), timestamp: None });
         let reason = Some("Unregistered".to_owned());
         assert_eq!(read[11], Outcome::Answer { status: 410, reason, retry_after: None, timestamp: Some(7) });
+        assert_eq!(read[12], Outcome::AnswerUnkept { status: 400, reason: None });
     }
 
     #[test]
@@ -263,6 +282,9 @@ mod tests {
             (json!([{"status": 503, "retry_after_date": "soon"}]), "retry_after_date is a whole number"),
             (json!([{"status": 503, "retry_after_date": 1, "retry_after": 1}]), "do not go with"),
             (json!([{"status": 503, "delay": 1}]), "delay is not a member"),
+            (json!([{"status": 400, "kept": true}]), "kept is false"),
+            (json!([{"status": 400, "kept": false, "retry_after": 1}]), "kept is false"),
+            (json!([{"kept": false}]), "status is 400 to 599"),
             (json!([{"status": 410, "timestamp": "now"}]), "timestamp is a whole number"),
         ];
         for (script, words) in cases {

@@ -3,8 +3,9 @@
 
 use crate::setup;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fault::{Action, Rule, World, proxy::Failure, wait::eventually};
+use fault::{Action, Rule, World, canaries::states_told, proxy::Failure, wait::eventually};
 use futures_util::future::join_all;
+use http::Method;
 use protocol::machine::{decide_refund, payout::EFFECTS};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -179,6 +180,43 @@ async fn schedule_25_every_answer_of_every_write_and_call_is_lost_once() {
     world.worn_copies_return().await;
     paid_once(&world, &id, "pi_lost", "lost answers").await;
     assert!(world.calls("pi_lost").len() >= 2, "it was asked again, under the same key");
+    for write in &writes {
+        write.hit().await;
+    }
+    world.stop().await;
+}
+
+/// A state is told by whoever stored it, also where the answer of the write was lost and its repeat met the item: nobody
+/// else would tell that a person must look.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schedule_25_a_state_whose_write_lost_its_answer_is_told_all_the_same() {
+    let world = World::start(setup()).await;
+    let id = world.asked_back("told", "pi_told").await;
+    let payout = first_payout(&id);
+    let told = async |expected: &[(&str, &str)]| {
+        eventually(&format!("{expected:?} is told"), async || {
+            let told = states_told(&payout);
+            let told: Vec<(&str, &str)> = told.iter().map(|(state, by)| (state.as_str(), by.as_str())).collect();
+            assert!(told.len() <= expected.len(), "{told:?}");
+            (told == expected).then_some(())
+        })
+        .await;
+    };
+    world.script("pi_told", &json!([{"status": 400, "reason": "idempotency_error"}])).await;
+    // The decision, the stamp, and the record.
+    let lost = world.rule(Rule::new("UpdateItem", Action::DropResponse).key(item(&id)).nth(3));
+    world.decide("acme", &id, "approve").await.expect(200);
+    world.payout_becomes(&id, "review").await;
+    lost.hit().await;
+    told(&[("review", "payout")]).await;
+    world.drained().await;
+    let lost = world.rule(Rule::new("UpdateItem", Action::DropResponse).key(item(&id)));
+    let body = json!({"payout_id": payout, "outcome": "paid", "reference": "re_seen"}).to_string();
+    let resolved =
+        world.request(&Method::POST, &format!("/v1/refunds/{id}/payout/resolve"), "acme", body).await.expect(200);
+    lost.hit().await;
+    assert_eq!(resolved.body["result"], "resolved", "done by this request, whose first try it was");
+    told(&[("review", "payout"), ("paid", "person")]).await;
     world.stop().await;
 }
 
@@ -236,7 +274,7 @@ async fn schedule_25_an_event_that_nobody_could_store_is_sent_again_and_counts_o
     }
     // Stored, but the answer of the write is lost; then stored for good, and the provider asks once more.
     let lost = world.rule(Rule::new("UpdateItem", Action::DropResponse).key(item(&id)));
-    world.webhook(&event).await.expect(200);
+    assert_eq!(world.webhook(&event).await.expect(200).body["result"], "applied", "by this very request");
     lost.hit().await;
     assert_eq!(world.webhook(&event).await.expect(200).body["result"], "repeated");
     let refund = world.refund(&id).await;

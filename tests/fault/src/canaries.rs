@@ -24,9 +24,11 @@ static PLANTED: RwLock<Option<HashMap<[u8; WINDOW], Vec<String>>>> = RwLock::new
 static LEAKS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Lines of events so far.
 static EVENTS: AtomicUsize = AtomicUsize::new(0);
+/// Those about states of payouts.
+static STATES: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
 /// No line may hold this text from now on.
-fn plant(text: &str) {
+pub(crate) fn plant(text: &str) {
     let Some(start) = text.as_bytes().first_chunk::<WINDOW>() else { return };
     let mut planted = PLANTED.write().unwrap_or_else(PoisonError::into_inner);
     let known = planted.get_or_insert_default().entry(*start).or_default();
@@ -35,13 +37,15 @@ fn plant(text: &str) {
     }
 }
 
-/// What a send holds is secret: its key, its device tokens, and what the phone shows.
+/// What a send or a refund holds is secret: its key, its device tokens, and what the phone shows; the order, the payment and
+/// the note.
 pub(crate) fn plant_all(body: &str) {
     let Ok(body) = serde_json::from_str::<Value>(body) else { return };
     let tokens = body["to"].as_array().into_iter().flatten().map(|to| &to["token"]);
     let data = body["data"].as_object().into_iter().flat_map(serde_json::Map::values);
     let shown = ["title", "body", "image"].into_iter().map(|name| &body["notification"][name]);
-    for text in tokens.chain(data).chain(shown).chain([&body["idempotency_key"]]).filter_map(Value::as_str) {
+    let own = ["idempotency_key", "order_id", "payment_id", "note"].into_iter().map(|name| &body[name]);
+    for text in tokens.chain(data).chain(shown).chain(own).filter_map(Value::as_str) {
         plant(text);
     }
 }
@@ -63,6 +67,11 @@ pub(crate) fn look(function: &str, line: &str) {
     if line.contains("\"event\":") {
         EVENTS.fetch_add(1, Ordering::Relaxed);
     }
+    if line.contains("\"event\":\"payout_state\"")
+        && let Ok(state) = serde_json::from_str(line)
+    {
+        STATES.lock().unwrap_or_else(PoisonError::into_inner).push(state);
+    }
     if let Some(text) = leaked(line) {
         LEAKS.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{function}: {text:?} leaked: {line}"));
     }
@@ -72,6 +81,15 @@ pub(crate) fn look(function: &str, line: &str) {
 #[must_use]
 pub fn events_seen() -> usize {
     EVENTS.load(Ordering::Relaxed)
+}
+
+/// The states of a payout that processes have told so far, oldest first, each with who found it.
+#[must_use]
+pub fn states_told(payout_id: &str) -> Vec<(String, String)> {
+    let states = STATES.lock().unwrap_or_else(PoisonError::into_inner);
+    let of = states.iter().filter(|state| state["payout_id"] == payout_id);
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    of.map(|state| (word(&state["state"]), word(&state["by"]))).collect()
 }
 
 /// Fails if any line so far held what it must not.
@@ -85,6 +103,16 @@ pub(crate) fn clean() {
 mod tests {
     use super::*;
     use crate::body::push;
+
+    #[test]
+    fn what_a_refund_holds_is_found() {
+        let body = serde_json::json!({"order_id": "order-of-a-canary", "payment_id": "pi_of_a_canary",
+            "note": "A word of a canary."});
+        plant_all(&body.to_string());
+        for text in ["order-of-a-canary", "pi_of_a_canary", "A word of a canary."] {
+            assert!(leaked(&format!("{{\"message\":\"said {text}\"}}")).is_some(), "{text}");
+        }
+    }
 
     #[test]
     fn what_a_send_holds_is_found_wherever_it_stands() {

@@ -122,6 +122,9 @@ impl World {
         let functions = Functions::Elsewhere(fleet.elsewhere());
         let system = System::start(Options { timing, functions, provider_url, ..Options::free_ports() }).await.unwrap();
         let ready = system.ready();
+        let keys = ready.api_keys.values().chain(ready.webhook_secrets.values()).map(String::as_str);
+        // The sandbox's keys and secrets of all projects begin so.
+        keys.chain(["sk_test_sandbox_", "whsec_sandbox_"]).for_each(canaries::plant);
         let sides = [(Side::DynamoDb, &ready.dynamodb), (Side::Sqs, &ready.sqs), (Side::Providers, &ready.sandbox)];
         for (side, url) in sides {
             proxy.forward_to(side, url);
@@ -366,8 +369,8 @@ impl World {
 
     /// A refund of 12.50 for a payment, created and not decided; its id.
     pub async fn asked_back(&self, key: &str, payment: &str) -> String {
-        let body = json!({"idempotency_key": key, "order_id": key, "payment_id": payment, "amount": 1_250,
-            "currency": "eur", "reason": "other"});
+        let body = json!({"idempotency_key": key, "order_id": format!("order of {key}"), "payment_id": payment,
+            "amount": 1_250, "currency": "eur", "reason": "other", "note": format!("A word about {key}.")});
         self.request(&Method::POST, "/v1/refunds", "acme", body.to_string()).await.expect(201).id()
     }
 

@@ -48,7 +48,8 @@ impl TestApp {
         let system = System::start(options.clone()).await.unwrap();
         system.ready().api_keys.values().for_each(|key| logs::secret(key));
         system.ready().webhook_secrets.values().for_each(|secret| logs::secret(secret));
-        logs::secret("sk_test_sandbox_");
+        // The sandbox's keys and secrets of all projects begin so.
+        ["sk_test_sandbox_", "whsec_sandbox_"].into_iter().for_each(logs::secret);
         // A test that met the built-in ones after all would say nothing new.
         assert!(options.dynamodb_url.is_none_or(|url| system.ready().dynamodb == url));
         assert!(options.sqs_url.is_none_or(|url| system.ready().sqs == url && system.sqs().is_none()));

@@ -3,7 +3,7 @@
 //!
 //! Installed by the first [`super::TestApp`], for the whole test binary: lines of our crates down to `trace`, those of
 //! others as [`platform::log_layer`] lets them through, and every line of metrics. What a test sends (keys, device
-//! tokens, titles, bodies, data) is remembered as [`secret`], so each existing test is a search for leaks too; stopping
+//! tokens, titles, bodies, data; orders, payments, notes) is remembered as [`secret`], so each existing test is a search for leaks too; stopping
 //! a system fails if anybody's was found. `RUST_LOG` shows the lines on stderr as well.
 
 use platform::events::{EVENTS, TARGET};
@@ -54,13 +54,14 @@ pub(crate) fn secret(text: &str) {
     }
 }
 
-/// The same for everything in a send that is nobody's business.
+/// The same for everything in a send or a refund that is nobody's business.
 pub(crate) fn secrets_of(body: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return };
     let tokens = body["to"].as_array().into_iter().flatten().map(|to| &to["token"]);
     let data = body["data"].as_object().into_iter().flat_map(serde_json::Map::values);
     let shown = ["title", "body", "image"].into_iter().map(|name| &body["notification"][name]);
-    for text in tokens.chain(data).chain(shown).chain([&body["idempotency_key"]]).filter_map(Value::as_str) {
+    let own = ["idempotency_key", "order_id", "payment_id", "note"].into_iter().map(|name| &body[name]);
+    for text in tokens.chain(data).chain(shown).chain(own).filter_map(Value::as_str) {
         secret(text);
         secret(&text.to_ascii_lowercase());
     }

@@ -15,7 +15,7 @@ use protocol::{
 use serde_json::{Value, json};
 use store::RefundWrite;
 
-/// A refund of 42.00 for a payment.
+/// A refund of 42.00 for a payment, in US dollars.
 pub(crate) fn refund(key: &str, payment: &str) -> Value {
     json!({
         "idempotency_key": key, "order_id": format!("order of {key}"), "payment_id": payment, "amount": 4200,

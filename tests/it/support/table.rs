@@ -46,6 +46,15 @@ impl Table {
         update.expression_attribute_values(":by", by).send().await.unwrap();
     }
 
+    /// Sets an attribute of a stored refund.
+    pub(crate) async fn change_refund(&self, id: &str, name: &str, value: AttributeValue) {
+        #[expect(clippy::disallowed_methods, reason = "a hand that is not ours changes an item")]
+        let update = self.client.update_item();
+        let update = update.table_name(&self.name).key("pk", text(format!("R#{}", &id[3..35]))).key("sk", text("R"));
+        let update = update.update_expression("SET #a = :a").expression_attribute_names("#a", name);
+        update.expression_attribute_values(":a", value).send().await.unwrap();
+    }
+
     /// The one provider token that is stored.
     pub(crate) async fn provider_token(&self) -> HashMap<String, AttributeValue> {
         let mut items = Vec::new();

@@ -38,7 +38,10 @@ pub fn read(body: &[u8]) -> Result<Said, String> {
     };
     let object = &event["data"]["object"];
     Ok(match (object::payout(object), object::finding(object)) {
-        (Some(payout), Some(finding)) => Said::About(Event { id: id.to_owned(), created_s, payout, finding }),
+        (Some(payout), Some(finding)) => {
+            let terms = object::terms(object);
+            Said::About(Event { id: id.to_owned(), created_s, payout, finding, terms })
+        }
         _ => Said::NotOurs,
     })
 }
@@ -46,14 +49,14 @@ pub fn read(body: &[u8]) -> Result<Said, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::refund::payout::Finding;
+    use protocol::refund::{payout::Finding, terms::Terms};
     use serde_json::json;
 
     const PAYOUT: &str = "payout_rf_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbb_1";
 
     fn event(kind: &str, status: &str) -> Value {
         let refund = json!({"id": "re_1", "object": "refund", "status": status, "failure_reason": "declined",
-            "metadata": {"sendonce_payout": PAYOUT}});
+            "amount": 1_250, "currency": "eur", "metadata": {"sendonce_payout": PAYOUT}});
         json!({"id": "evt_1", "object": "event", "created": 1_800_000_000, "type": kind, "data": {"object": refund}})
     }
 
@@ -68,6 +71,7 @@ mod tests {
             assert_eq!((event.id.as_str(), event.created_s), ("evt_1", 1_800_000_000));
             assert_eq!(event.payout.to_string(), PAYOUT);
             assert_eq!(event.finding, Finding::Succeeded { reference: "re_1".to_owned() });
+            assert_eq!(event.terms, Terms { amount: Some(1_250), currency: Some("eur".to_owned()) });
         }
         let Said::About(failed) = said(&event("refund.failed", "failed")) else { panic!() };
         assert!(matches!(failed.finding, Finding::Failed { reason, .. } if reason.code == "declined"));

@@ -68,7 +68,9 @@ impl Payments {
     }
 }
 
-fn is_name(project: &str) -> bool {
+/// Whether a text may be a project's name: such a name can be looked for, and nothing else can be one.
+#[must_use]
+pub fn is_name(project: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_+=.@-".contains(&b);
     (1..=PROJECT_MAX_BYTES).contains(&project.len()) && project.bytes().all(allowed)
 }

@@ -4,7 +4,7 @@ use crate::world::{PAYOUT, World, ask, payout, world};
 use payments::{Ask, Class, Looked};
 use protocol::{
     machine::payout::Answer,
-    refund::{id::PayoutId, payout::Finding, step::Listed},
+    refund::{id::PayoutId, payout::Finding, step::Listed, terms::Terms},
 };
 use sandbox::Outcome;
 use serde_json::json;
@@ -87,7 +87,8 @@ async fn a_listing_is_read_to_its_last_page_and_keeps_only_ours() {
         assert_eq!(world.prepared().await.create(&ask).await.class, Class::Succeeded);
     }
     let before = world.sandbox.listings();
-    let found = Listed { payout: payout(), finding: Finding::Succeeded { reference: reference.clone() } };
+    let finding = Finding::Succeeded { reference: reference.clone() };
+    let found = Listed { payout: payout(), finding, terms: Terms { amount: Some(1_250), currency: None } };
     assert_eq!(world.list("pi_1").await, Looked::Listed(vec![found]));
     assert_eq!(world.sandbox.listings() - before, 3);
     // What becomes of it is seen, and what a listing does not show is not there.
@@ -98,6 +99,54 @@ async fn a_listing_is_read_to_its_last_page_and_keeps_only_ours() {
     let ask = Ask { key: PayoutId { number: 2, ..payout() }, ..ask("pi_3") };
     world.prepared().await.create(&ask).await;
     assert_eq!(world.list("pi_3").await, Looked::Listed(Vec::new()));
+}
+
+#[tokio::test]
+async fn a_listing_that_is_refused_is_told_from_one_that_comes_later() {
+    let world = world().await;
+    let answer = |status, reason: Option<&str>| Outcome::Answer {
+        status,
+        reason: reason.map(str::to_owned),
+        retry_after: None,
+        timestamp: None,
+    };
+    for (outcome, class) in [
+        (answer(400, Some("charge_disputed")), Class::Refused),
+        (answer(404, Some("resource_missing")), Class::Refused),
+        (answer(401, None), Class::Credentials),
+        (answer(429, None), Class::NotNow),
+        (answer(404, None), Class::NotNow),
+        (answer(500, None), Class::Ambiguous),
+        (Outcome::Reset, Class::Lost),
+    ] {
+        world.script("list:pi_1", vec![outcome.clone()]);
+        match world.list("pi_1").await {
+            Looked::Refused { class: of, reason } => {
+                assert_eq!((class, of), (Class::Refused, Class::Refused));
+                assert!(["charge_disputed", "resource_missing"].contains(&reason.code.as_str()), "{reason:?}");
+            }
+            Looked::Failed { class: of, .. } => assert_eq!(of, class, "{outcome:?}"),
+            Looked::Listed(list) => panic!("{outcome:?}: {list:?}"),
+        }
+    }
+    assert_eq!(world.list("pi_1").await, Looked::Listed(Vec::new()));
+    assert!(matches!(world.list("pi_unknown").await, Looked::Refused { .. }), "there is no such payment");
+    assert_eq!(class(&world, "pi_unknown").await, (Class::Refused, Some("resource_missing".to_owned())));
+}
+
+/// What the provider made is held against what was asked for by whoever has both; here it is only told.
+#[tokio::test]
+async fn another_currency_is_told_by_a_listing_and_an_event_too() {
+    let world = world().await;
+    assert_eq!(class(&world, "pi_usd_1").await, (Class::Mismatch, Some("not_as_asked".to_owned())));
+    let terms = Terms { amount: Some(1_250), currency: Some("usd".to_owned()) };
+    let Looked::Listed(list) = world.list("pi_usd_1").await else { panic!() };
+    assert_eq!(list.iter().map(|listed| &listed.terms).collect::<Vec<_>>(), [&terms]);
+    let event = world.sandbox.settle("pi_usd_1", "succeeded", None).unwrap();
+    let payments::webhook::Said::About(said) = payments::webhook::read(event.body.as_bytes()).unwrap() else {
+        panic!()
+    };
+    assert_eq!(said.terms, terms);
 }
 
 #[tokio::test]

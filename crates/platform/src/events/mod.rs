@@ -14,7 +14,7 @@ mod define;
 mod payouts;
 mod words;
 
-pub use payouts::{PayoutCall, PayoutState, PayoutWaiting, Webhook};
+pub use payouts::{PayoutCall, PayoutDoubled, PayoutState, PayoutWaiting, Webhook};
 pub use words::{
     CLASSES, Class, LETTER_OUTCOMES, LetterOutcome, PAYOUT_CLASSES, PayoutClass, WEBHOOK_OUTCOMES, WebhookOutcome, Word,
 };
@@ -50,7 +50,7 @@ pub struct EventTable {
 }
 
 /// All events.
-pub const EVENTS: [EventTable; 11] = [
+pub const EVENTS: [EventTable; 12] = [
     Request::TABLE,
     Device::TABLE,
     Hold::TABLE,
@@ -61,6 +61,7 @@ pub const EVENTS: [EventTable; 11] = [
     PayoutCall::TABLE,
     PayoutState::TABLE,
     PayoutWaiting::TABLE,
+    PayoutDoubled::TABLE,
     Webhook::TABLE,
 ];
 
@@ -243,6 +244,7 @@ event! {
     stuck_retry: u64, "number", "always", "Chunks enqueued again whose retry had long been due.";
     payouts_due: u64, "number", "always", "Payouts enqueued again that had long been due.";
     payouts_submitted: u64, "number", "always", "Payouts enqueued again that the provider has not decided on for long: it may take days, so these are no fault.";
+    payouts_in_review: u64, "number", "always", "Payouts in review that were met: they wait for a person. No fault of the audit's, and nothing that it could repair.";
     not_repaired: u64, "number", "always", "Items that cannot be read, and copies that SQS refuses: a person must look.";
     finished: bool, "boolean", "always", "The pass came to its end.";
     ended: &'static str, "text", "always", "How: `finished`, `not_due`, `elsewhere` (another invocation has the pass), `out_of_time` (a later one goes on) or `failed`.";
@@ -262,6 +264,14 @@ impl Audit {
     /// Writes the line and the metrics, as of `now_ms`.
     pub fn emit(&self, now_ms: u64) {
         self.log();
-        publish(now_ms, &[], &[(Metric::AuditFound, self.found()), (Metric::AuditNotRepaired, self.not_repaired)]);
+        publish(
+            now_ms,
+            &[],
+            &[
+                (Metric::AuditFound, self.found()),
+                (Metric::AuditNotRepaired, self.not_repaired),
+                (Metric::PayoutsInReview, self.payouts_in_review),
+            ],
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The events of payouts: calls of the payment provider, states that were recorded, copies that wait, and webhooks.
+//! The events of payouts: calls of the payment provider, states that were recorded, copies that wait, payouts that were
+//! made twice, and webhooks.
 
 use super::{EventTable, FieldRow, PayoutClass, TARGET};
 use crate::metrics::{Metric, publish};
@@ -96,6 +97,27 @@ impl PayoutWaiting<'_> {
     pub fn emit(&self, now_ms: u64) {
         self.log();
         publish(now_ms, &[("code", self.code)], &[(Metric::WaitingCopies, 1)]);
+    }
+}
+
+event! {
+    /// A payout of which the provider has more than one refund.
+    PayoutDoubled<'a> = "payout_doubled", "The payment provider lists more than one refund of one payout, so it may have been paid more than once: a person must look (payout).";
+    project: &'a str, "text", "always", "The refund's project.";
+    refund_id: &'a str, "text", "always", "The refund.";
+    payout_id: &'a str, "text", "always", "The payout that both name.";
+    refunds: u64, "number", "always", "How many refunds of the provider's name it.";
+}
+
+impl PayoutDoubled<'_> {
+    fn level(&self) -> Level {
+        Level::ERROR
+    }
+
+    /// Writes the line and the metric, as of `now_ms`.
+    pub fn emit(&self, now_ms: u64) {
+        self.log();
+        publish(now_ms, &[], &[(Metric::PayoutsDoubled, 1)]);
     }
 }
 

@@ -125,6 +125,8 @@ pub enum Outcome {
         candidates: Vec<Candidate>,
         /// The payouts that are due or submitted.
         payouts: Vec<OpenPayout>,
+        /// How many payouts wait for a person.
+        in_review: u64,
         /// Messages and refunds that cannot be read.
         unreadable: u64,
         /// Where the next page begins; `None` at the end of the table.
@@ -189,6 +191,8 @@ pub struct Report {
     pub payouts_due: u64,
     /// Copies confirmed for payouts that the provider has not decided on for long.
     pub payouts_submitted: u64,
+    /// Payouts in review that were met: they wait for a person, and no copy would help.
+    pub payouts_in_review: u64,
     /// Items that cannot be read and copies that SQS refuses: for a person.
     pub not_repaired: u64,
     /// How it ended.
@@ -199,8 +203,15 @@ impl Report {
     /// All copies together.
     #[must_use]
     pub fn enqueued(&self) -> u64 {
+        self.missed().saturating_add(self.payouts_submitted)
+    }
+
+    /// Copies for what should have had one. A payout that the provider takes days to decide on is none of these: its copy
+    /// may be well.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
         let chunks = self.no_delivery_item.saturating_add(self.stuck_in_flight).saturating_add(self.stuck_retry);
-        chunks.saturating_add(self.payouts_due).saturating_add(self.payouts_submitted)
+        chunks.saturating_add(self.payouts_due)
     }
 }
 
@@ -257,6 +268,7 @@ impl Audit {
                 stuck_retry: 0,
                 payouts_due: 0,
                 payouts_submitted: 0,
+                payouts_in_review: 0,
                 not_repaired: 0,
                 ended: Ended::Failed,
             },
@@ -385,8 +397,9 @@ impl Machine for Audit {
             // My own write, whose answer was lost and which the SDK repeated.
             Outcome::Conflict(stored) if stored.is_some() && stored == self.pass => self.page(now_ms),
             Outcome::Conflict(_) => self.end(Ended::Elsewhere),
-            Outcome::Scanned { items, candidates, payouts, unreadable, next } => {
+            Outcome::Scanned { items, candidates, payouts, in_review, unreadable, next } => {
                 self.report.scanned = self.report.scanned.saturating_add(items);
+                self.report.payouts_in_review = self.report.payouts_in_review.saturating_add(in_review);
                 self.report.not_repaired = self.report.not_repaired.saturating_add(unreadable);
                 self.report.messages = self.report.messages.saturating_add(candidates.len() as u64);
                 (self.candidates, self.next_look, self.next) = (candidates, 0, next);

@@ -31,6 +31,8 @@ pub enum Ask {
     },
     /// End the review of the current payout.
     Resolve {
+        /// The payout that the person looked at, if named.
+        named: Option<PayoutId>,
         /// What the person saw.
         seen: Seen,
         /// The name of the API key that asks.
@@ -151,11 +153,19 @@ impl ChangePayout {
         Step::Go(Self { phase, ..self }, vec![effect])
     }
 
+    /// The change is stored, by this request.
+    fn written(self, answer: Answer) -> Next {
+        match answer.write() {
+            Some((_, _, Some(payout))) => self.go(Phase::Sending(answer), Effect::Send(payout)),
+            _ => Step::Done(Verdict::Answer(answer)),
+        }
+    }
+
     fn decide(self, stored: Option<&Refund>, now_ms: u64) -> Next {
         let Some(stored) = stored else { return Step::Done(Verdict::NotFound) };
         let answer = match &self.ask {
             Ask::Retry { named, actor } => Answer::Retry(retry(stored, *named, actor, now_ms, &self.timing)),
-            Ask::Resolve { seen, actor } => Answer::Resolve(resolve(stored, seen, actor, now_ms)),
+            Ask::Resolve { named, seen, actor } => Answer::Resolve(resolve(stored, *named, seen, actor, now_ms)),
             Ask::Event(event) => Answer::Event(apply(stored, event, now_ms)),
         };
         match answer.write() {
@@ -178,11 +188,14 @@ impl Machine for ChangePayout {
         match (phase, outcome) {
             (Phase::New, Outcome::Start) => self.go(Phase::Reading, Effect::Read),
             (Phase::Reading, Outcome::Read(stored)) => self.decide(stored.as_deref(), now_ms),
-            (Phase::Writing(answer), Outcome::Written) => match answer.write() {
-                Some((_, _, Some(payout))) => self.go(Phase::Sending(answer), Effect::Send(payout)),
-                _ => Step::Done(Verdict::Answer(answer)),
-            },
-            // Another write came first, or this one did and its answer was lost: the item tells which.
+            (Phase::Writing(answer), Outcome::Written) => self.written(answer),
+            // This very write came first, its answer was lost, and the SDK repeated it.
+            (Phase::Writing(answer), Outcome::Conflict(Some(stored)))
+                if answer.write().is_some_and(|(item, ..)| *item == *stored) =>
+            {
+                self.written(answer)
+            }
+            // Another one came first.
             (Phase::Writing(_), Outcome::Conflict(stored)) => {
                 self.lost_writes = self.lost_writes.saturating_add(1);
                 if self.lost_writes < LOST_WRITES_MAX {

@@ -12,7 +12,7 @@ use crate::{
         Refund,
         id::PayoutId,
         payout::Finding,
-        step::{Found, Listed, Look, Next as Decision, Settled, listed, next, record},
+        step::{Found, Listed, Look, Next as Decision, Settled, listed, listing_refused, next, record},
     },
     timing::{SQS_VISIBILITY_MAX_MS, Timing},
 };
@@ -166,8 +166,10 @@ pub enum Outcome {
     Called(Answer),
     /// The payouts of this refund that the provider lists, of any number.
     Listed(Vec<Listed>),
-    /// The provider did not answer the listing.
+    /// There is no whole listing now: asked for again later.
     LookFailed,
+    /// The provider refuses the listing for good, and says why.
+    LookRefused(Reason),
     /// The copy's visibility was changed, or the attempt to change it failed: it comes back either way.
     Released,
 }
@@ -310,6 +312,10 @@ impl Machine for Payout {
                 }
             }
             (Phase::Looking { .. }, Outcome::LookFailed) => self.release(None),
+            // Asked for again it would be refused again, and the payout never come to an end.
+            (Phase::Looking { stored, .. }, Outcome::LookRefused(reason)) => {
+                self.record(&stored, listing_refused(&reason), now_ms)
+            }
 
             (Phase::Recording { item, .. }, Outcome::Written) => self.follow(&item),
             (Phase::Recording { finding, .. }, Outcome::Conflict(Some(stored))) => match self.clone().lost() {

@@ -8,7 +8,7 @@ use super::{
     Refund,
     id::RefundId,
     request::RefundRequest,
-    trail::{By, Line, Trail, What},
+    trail::{About, By, Line, Trail, What},
 };
 use crate::{fingerprint::Fingerprint, ids::Nonce};
 use alloc::{string::String, vec, vec::Vec};
@@ -18,7 +18,8 @@ impl Refund {
     #[must_use]
     pub fn new(project: &str, key: &str, actor: &str, nonce: Nonce, request: RefundRequest, now_ms: u64) -> Self {
         let hash = crate::ids::KeyHash::of(crate::ids::Operation::Refund, project, key);
-        let created = Line { at_ms: now_ms, what: What::Created, by: By::Actor(String::from(actor)) };
+        let by = By::Actor(String::from(actor));
+        let created = Line { at_ms: now_ms, what: What::Created, by, about: About::default() };
         Self {
             id: RefundId { key: hash, nonce },
             fingerprint: Fingerprint::of_refund(project, key, &request),

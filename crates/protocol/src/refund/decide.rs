@@ -8,7 +8,7 @@ use super::{
     Refund,
     id::{PayoutId, RefundId},
     payout::Payout,
-    trail::{By, Line, What},
+    trail::{About, By, Line, What},
 };
 use crate::ids::Nonce;
 use alloc::string::String;
@@ -43,9 +43,10 @@ pub fn decided(pending: &Refund, decision: &Decision) -> Refund {
         Verdict::Approve => (Some(Payout::due(1, pending.request.amount, decision.at_ms)), What::Approved),
         Verdict::Reject => (None, What::Rejected),
     };
+    let about = payout.as_ref().map(|payout| About::payout(payout, what)).unwrap_or_default();
     let mut next = Refund { decision: Some(decision.clone()), payout, ..pending.clone() };
     next.version = next.version.saturating_add(1);
-    next.trail.push(Line { at_ms: decision.at_ms, what, by: By::Actor(decision.by.clone()) });
+    next.trail.push(Line { at_ms: decision.at_ms, what, by: By::Actor(decision.by.clone()), about });
     next
 }
 

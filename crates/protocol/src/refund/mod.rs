@@ -11,6 +11,7 @@ pub mod payout;
 pub mod person;
 pub mod request;
 pub mod step;
+pub mod terms;
 pub mod trail;
 pub mod webhook;
 
@@ -20,7 +21,7 @@ use decide::{Decision, Verdict};
 use id::{PayoutId, RefundId};
 use payout::{Payout, State};
 use request::RefundRequest;
-use trail::{By, Line, Trail, What};
+use trail::{About, By, Line, Trail, What};
 
 /// Ids of provider events kept to tell a repeated one. A provider repeats an event within days, and an older one is
 /// stopped by its time (see [`webhook`]).
@@ -108,9 +109,10 @@ impl Refund {
 
     /// This refund with its payout changed, and a line about it.
     pub(crate) fn changed(&self, payout: Payout, what: What, by: By, now_ms: u64) -> Self {
+        let about = About::payout(&payout, what);
         let mut next = Self { payout: Some(payout), ..self.clone() };
         next.version = next.version.saturating_add(1);
-        next.trail.push(Line { at_ms: now_ms, what, by });
+        next.trail.push(Line { at_ms: now_ms, what, by, about });
         next
     }
 }

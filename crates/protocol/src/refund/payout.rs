@@ -114,12 +114,35 @@ pub enum Finding {
     },
     /// The provider refused to make it, for good.
     Refused(Reason),
-    /// Nobody can know without looking: the key was used with other parameters, or the window is over and a listing
-    /// does not show it.
-    Unclear(Reason),
+    /// Nobody can know without looking: the key was used with other parameters, the window is over and a listing does
+    /// not show it or is refused, or what the provider made is not what was asked for.
+    Unclear {
+        /// The provider's id of what it made, if there is such an object.
+        reference: Option<String>,
+        /// Why.
+        reason: Reason,
+    },
 }
 
 impl Finding {
+    /// Unclear, for this reason, and without an object of the provider's.
+    #[must_use]
+    pub fn unclear(code: &str, detail: &str) -> Self {
+        Self::Unclear { reference: None, reason: Reason { code: String::from(code), detail: String::from(detail) } }
+    }
+
+    /// The provider's id of the object that was found.
+    #[must_use]
+    pub fn reference(&self) -> Option<&str> {
+        match self {
+            Self::Pending { reference } | Self::Succeeded { reference } | Self::Failed { reference, .. } => {
+                Some(reference)
+            }
+            Self::Refused(_) => None,
+            Self::Unclear { reference, .. } => reference.as_deref(),
+        }
+    }
+
     /// Whether money was given back, or may still be, by what was found.
     #[must_use]
     pub fn is_alive(&self) -> bool {
@@ -129,19 +152,20 @@ impl Finding {
 
 /// The payout that `stored` becomes, or `None` if it says all of this already.
 ///
-/// | stored | pending | succeeded | failed | refused | unclear |
-/// |---|---|---|---|---|---|
-/// | due | submitted | paid | failed | failed | review |
-/// | submitted | = | paid | failed | = | review |
-/// | paid | = | = | failed | = | = |
-/// | review | = | paid | failed | = | = |
-/// | failed, the provider had it | = | = | = | = | = |
-/// | failed, refused or a person's word | review | paid | failed | = | = |
+/// | stored | pending | succeeded | failed | refused | unclear | unclear, an object |
+/// |---|---|---|---|---|---|---|
+/// | due | submitted | paid | failed | failed | review | review |
+/// | submitted | = | paid | failed | = | review | review |
+/// | paid | = | = | failed | = | = | = |
+/// | review | = | paid | failed | = | = | =, or review with the object |
+/// | failed, the provider had it | = | = | = | = | = | = |
+/// | failed, refused or a person's word | review | paid | failed | = | = | review |
 ///
 /// The provider's own order is pending, succeeded, failed, and each of the three names an object of the provider's. A
 /// refusal or a person's word is weaker than an object: a call that was on its way when another was refused may still
 /// have been taken, and saying `failed` then would invite a second payment. That object, pending, is a person's to
-/// look at, since no copy may be left in the queue for it.
+/// look at, since no copy may be left in the queue for it; and so is one that is not what was asked for
+/// ([`super::terms`]), which the last column is about.
 #[must_use]
 pub fn hear(stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
     let had = stored.reference.is_some();
@@ -150,21 +174,21 @@ pub fn hear(stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
         (State::Due | State::Submitted | State::Review, Finding::Succeeded { .. }) => State::Paid,
         (State::Due | State::Submitted | State::Review | State::Paid, Finding::Failed { .. }) => State::Failed,
         (State::Due, Finding::Refused(_)) => State::Failed,
-        (State::Due | State::Submitted, Finding::Unclear(_)) => State::Review,
+        (State::Due | State::Submitted, Finding::Unclear { .. }) => State::Review,
+        (State::Review | State::Failed, Finding::Unclear { reference: Some(_), .. }) if !had => State::Review,
         (State::Failed, Finding::Pending { .. }) if !had => State::Review,
         (State::Failed, Finding::Succeeded { .. }) if !had => State::Paid,
         (State::Failed, Finding::Failed { .. }) if !had => State::Failed,
         _ => return None,
     };
-    let (reference, reason) = match finding {
-        Finding::Pending { reference } | Finding::Succeeded { reference } => (Some(reference), None),
-        Finding::Failed { reference, reason } => (Some(reference), Some(reason)),
-        Finding::Refused(reason) | Finding::Unclear(reason) => (None, Some(reason)),
+    let reason = match finding {
+        Finding::Pending { .. } | Finding::Succeeded { .. } => None,
+        Finding::Failed { reason, .. } | Finding::Refused(reason) | Finding::Unclear { reason, .. } => Some(reason),
     };
     Some(Payout {
         state,
         failed_ms: (state == State::Failed).then_some(now_ms),
-        reference: stored.reference.clone().or_else(|| reference.cloned()),
+        reference: stored.reference.clone().or_else(|| finding.reference().map(String::from)),
         // What put a payout in review is kept when it is an object that turned up after a refusal.
         reason: reason.cloned().or_else(|| stored.reason.clone().filter(|_| state == State::Review)),
         ..stored.clone()

@@ -75,20 +75,31 @@ pub enum Resolve {
     Repeated,
     /// The payout is not in review, and says otherwise.
     NotInReview(State),
+    /// It is paid, but under another reference of the provider's than the one that the person saw.
+    OtherReference,
+    /// The payout that was named is not the current one, which is this.
+    NotCurrent(PayoutId),
     /// The refund has no payout.
     Unknown,
 }
 
-/// Decides what a person's word makes of the current payout.
+/// Decides what a person's word makes of the current payout. A person who says which payout was looked at is not taken
+/// to speak of its successor.
 #[must_use]
-pub fn resolve(stored: &Refund, seen: &Seen, actor: &str, now_ms: u64) -> Resolve {
+pub fn resolve(stored: &Refund, named: Option<PayoutId>, seen: &Seen, actor: &str, now_ms: u64) -> Resolve {
     let (Some(payout), Some(id)) = (stored.payout.as_ref(), stored.payout_id()) else { return Resolve::Unknown };
+    if named.is_some_and(|named| named != id) {
+        return Resolve::NotCurrent(id);
+    }
     let state = match seen {
         Seen::Paid { .. } => State::Paid,
         Seen::NotPaid => State::Failed,
     };
     if payout.state == state {
-        return Resolve::Repeated;
+        return match seen {
+            Seen::Paid { reference } if payout.reference.as_ref() != Some(reference) => Resolve::OtherReference,
+            Seen::Paid { .. } | Seen::NotPaid => Resolve::Repeated,
+        };
     }
     if payout.state != State::Review {
         return Resolve::NotInReview(payout.state);

@@ -10,10 +10,11 @@ use super::{
     id::PayoutId,
     line_of,
     payout::{Finding, Payout, State, hear},
+    terms::Terms,
     trail::{By, What},
 };
 use crate::{answer::Reason, expect::Expect, timing::Timing};
-use alloc::{boxed::Box, string::String};
+use alloc::{boxed::Box, format, string::String};
 
 /// Proof that a payout copy is not needed: made only from a refund whose current payout is another, or is neither due
 /// nor submitted. The only thing for which a payout copy may be acknowledged.
@@ -84,6 +85,8 @@ pub struct Listed {
     pub payout: PayoutId,
     /// What the listing says of it.
     pub finding: Finding,
+    /// What its object pays.
+    pub terms: Terms,
 }
 
 /// What follows from a listing.
@@ -97,24 +100,30 @@ pub enum Found {
     Stamp(Box<Refund>, Expect),
 }
 
-fn unclear(code: &str, detail: &str) -> Found {
-    Found::Record(Finding::Unclear(Reason { code: String::from(code), detail: String::from(detail) }))
+/// How much an object says that money was given back. Of two objects of one payout, which is an alarm anyway, the one
+/// that paid must count: a payout that is called failed invites another payment.
+fn says(listed: &&Listed) -> u8 {
+    match listed.finding {
+        Finding::Succeeded { .. } => 2,
+        Finding::Pending { .. } => 1,
+        Finding::Failed { .. } | Finding::Refused(_) | Finding::Unclear { .. } => 0,
+    }
 }
 
 /// Decides from a listing of the payment's refunds. "Not found" never leads to a call of a payout that may have been
 /// called for: a listing may lag.
 #[must_use]
 pub fn listed(stored: &Refund, copy: PayoutId, look: &Look, list: &[Listed], now_ms: u64, timing: &Timing) -> Found {
-    if let Some(current) = list.iter().find(|listed| listed.payout == copy) {
-        return Found::Record(current.finding.clone());
+    let Some(payout) = stored.payout.as_ref() else { return Found::Wait };
+    if let Some(current) = list.iter().filter(|listed| listed.payout == copy).max_by_key(says) {
+        return Found::Record(current.terms.judge(&current.finding, payout.amount, &stored.request.currency));
     }
     if list.iter().any(|other| other.payout.refund == copy.refund && other.finding.is_alive()) {
-        return unclear(
+        return Found::Record(Finding::unclear(
             "earlier_payout_found",
             "the provider has an earlier payout of this refund, which did not fail",
-        );
+        ));
     }
-    let Some(payout) = stored.payout.as_ref() else { return Found::Wait };
     match look {
         Look::Refused(reason) => Found::Record(Finding::Refused(reason.clone())),
         Look::Before => match stamp(stored, payout, copy, now_ms) {
@@ -124,9 +133,20 @@ pub fn listed(stored: &Refund, copy: PayoutId, look: &Look, list: &[Listed], now
         Look::Settle => match payout.first_call_ms {
             // Whoever found the window open may still be about to call.
             Some(first) if !timing.payout_window_settled(first, now_ms) => Found::Wait,
-            _ => unclear("not_found", "the provider lists no such payout, and its key may be forgotten"),
+            _ => {
+                let detail = "the provider lists no such payout, and its key may be forgotten";
+                Found::Record(Finding::unclear("not_found", detail))
+            }
         },
     }
+}
+
+/// What a listing that the provider refuses for good says: nothing, and asking again will not change that. It is not
+/// an empty one: the payout may have been made.
+#[must_use]
+pub fn listing_refused(reason: &Reason) -> Finding {
+    let detail = format!("the payment's refunds cannot be listed: {}: {}", reason.code, reason.detail);
+    Finding::Unclear { reference: None, reason: Reason { code: String::from("listing_refused"), detail } }
 }
 
 /// The refund that a finding makes of `stored`, with the condition of its write; `None` if it says so already or the

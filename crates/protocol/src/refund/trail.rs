@@ -4,10 +4,11 @@
 //! an item has a size limit, and a provider may send any number of events. It holds names of API keys and ids of
 //! events, no person's data.
 
+use super::payout::Payout;
 use alloc::{string::String, vec::Vec};
 
-/// Lines kept. A line is at most about 200 bytes, so a full trail is 10 KB of the item's 400 KB (Amazon DynamoDB
-/// Developer Guide, quotas).
+/// Lines kept. A line is at most about 800 bytes (two ids of the provider's and a code), so a full trail is 40 KB of the
+/// item's 400 KB (Amazon DynamoDB Developer Guide, quotas); the usual one is a tenth of that.
 pub const TRAIL_MAX: usize = 50;
 /// The first lines, which are never dropped: created, decided.
 const KEPT: usize = 2;
@@ -87,6 +88,31 @@ pub enum By {
     Event(String),
 }
 
+/// Which payout a line is about, and what was found about it: a refund shows one payout, and its trail tells of those
+/// before it too. Lines that were written before this was kept have none of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct About {
+    /// The payout's number, from 1; none of a refund that has no payout.
+    pub payout: Option<u16>,
+    /// The provider's id of it; of a line that tells of a state, once the provider has an object for it.
+    pub reference: Option<String>,
+    /// Why it failed or is in review, in one word.
+    pub code: Option<String>,
+}
+
+impl About {
+    /// What a line says of a payout as it is after it. Reference and code go with the states that the provider or a
+    /// person gave it, so that each is told where it was found.
+    pub(crate) fn payout(payout: &Payout, what: What) -> Self {
+        let found = matches!(what, What::Submitted | What::Paid | What::Failed | What::Review);
+        Self {
+            payout: Some(payout.number),
+            reference: payout.reference.clone().filter(|_| found),
+            code: payout.reason.as_ref().filter(|_| found).map(|reason| reason.code.clone()),
+        }
+    }
+}
+
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
@@ -96,6 +122,8 @@ pub struct Line {
     pub what: What,
     /// Who.
     pub by: By,
+    /// About which payout.
+    pub about: About,
 }
 
 /// The lines, oldest first.

@@ -9,6 +9,7 @@ use super::{
     id::PayoutId,
     line_of,
     payout::{Finding, hear},
+    terms::Terms,
     trail::{By, What},
 };
 use crate::expect::Expect;
@@ -35,6 +36,8 @@ pub struct Event {
     pub payout: PayoutId,
     /// What it says.
     pub finding: Finding,
+    /// What its object pays.
+    pub terms: Terms,
 }
 
 impl Event {
@@ -46,7 +49,7 @@ impl Event {
             Finding::Succeeded { .. } => 2,
             Finding::Failed { .. } => 3,
             // An event is about an object that exists; adapters make none of these from one.
-            Finding::Refused(_) | Finding::Unclear(_) => 0,
+            Finding::Refused(_) | Finding::Unclear { .. } => 0,
         };
         Order { created_s: self.created_s, rank }
     }
@@ -73,19 +76,27 @@ pub enum Apply {
 }
 
 /// Decides from the stored refund.
+///
+/// An event is about the current payout if it names it, or if it is about the very object that is stored as the one that
+/// pays: a person may have ended a review with the object of an earlier payout, and the provider may take that back too.
 #[must_use]
 pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
     if stored.events.contains(&event.id) {
         return Apply::Ignore(Ignored::Repeated);
     }
-    let Some(payout) = stored.payout.as_ref().filter(|_| stored.payout_id() == Some(event.payout)) else {
+    let (Some(payout), Some(current)) = (stored.payout.as_ref(), stored.payout_id()) else {
         return Apply::Ignore(Ignored::NotCurrent);
     };
+    let its_object = payout.reference.is_some() && payout.reference.as_deref() == event.finding.reference();
+    if event.payout != current && !(event.payout.refund == stored.id && its_object) {
+        return Apply::Ignore(Ignored::NotCurrent);
+    }
     let order = event.order();
     if payout.applied.is_some_and(|last| order <= last) {
         return Apply::Ignore(Ignored::OutOfOrder);
     }
-    let heard = hear(payout, &event.finding, now_ms);
+    let finding = event.terms.judge(&event.finding, payout.amount, &stored.request.currency);
+    let heard = hear(payout, &finding, now_ms);
     let what = heard.as_ref().map_or(What::Event, |heard| line_of(heard.state));
     let mut payout = heard.unwrap_or_else(|| payout.clone());
     payout.applied = Some(order);
@@ -94,5 +105,5 @@ pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
     while next.events.len() > EVENTS_KEPT {
         next.events.remove(0);
     }
-    Apply::Write(Box::new(next), stored.expect(event.payout))
+    Apply::Write(Box::new(next), stored.expect(current))
 }

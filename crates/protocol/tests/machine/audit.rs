@@ -62,7 +62,14 @@ fn scanning() -> Audit {
 
 fn scanned(candidates: Vec<Candidate>, next: Option<&str>) -> Outcome {
     let next = next.map(|text| Position(text.to_owned()));
-    Outcome::Scanned { items: 2 * candidates.len() as u64, candidates, payouts: vec![], unreadable: 0, next }
+    Outcome::Scanned {
+        items: 2 * candidates.len() as u64,
+        candidates,
+        payouts: vec![],
+        in_review: 0,
+        unreadable: 0,
+        next,
+    }
 }
 
 /// A page whose every message has no delivery item, looked at.
@@ -171,6 +178,7 @@ fn each_chunk_is_judged_and_counted_by_its_reason() {
         stuck_retry: 1,
         payouts_due: 0,
         payouts_submitted: 0,
+        payouts_in_review: 0,
         not_repaired: 1,
         ended: Ended::Finished,
     };
@@ -179,7 +187,8 @@ fn each_chunk_is_judged_and_counted_by_its_reason() {
 
 #[test]
 fn open_payouts_get_a_copy_once_they_are_old_enough_and_each_is_counted_by_its_state() {
-    let young = TIMING.grace + TIMING.window + TIMING.visibility;
+    // Its copy may come back that late: after a receive that died, or at the backoff's longest wait.
+    let young = TIMING.grace + TIMING.window + TIMING.visibility + 1_080_000;
     let open = |number: u16, state, age: u64| {
         let refund = RefundId { key: KeyHash::of(Operation::Refund, "p", "k"), nonce: Nonce([7; 5]) };
         OpenPayout { payout: PayoutId { refund, number }, state, since_ms: NOW - age }
@@ -191,7 +200,14 @@ fn open_payouts_get_a_copy_once_they_are_old_enough_and_each_is_counted_by_its_s
         open(4, State::Submitted, young + 1),
         open(5, State::Due, 9 * young),
     ];
-    let page = Outcome::Scanned { items: 5, candidates: vec![], payouts: payouts.clone(), unreadable: 0, next: None };
+    let page = Outcome::Scanned {
+        items: 5,
+        candidates: vec![],
+        payouts: payouts.clone(),
+        in_review: 3,
+        unreadable: 0,
+        next: None,
+    };
     let (machine, effects) = go(scanning().step(page, NOW));
     let sent: Vec<Entry> = [1, 3, 4].map(|index| Entry::Payout(payouts[index])).to_vec();
     assert_eq!(effects, [Effect::Send(sent)]);
@@ -199,7 +215,8 @@ fn open_payouts_get_a_copy_once_they_are_old_enough_and_each_is_counted_by_its_s
     let (machine, effects) = go(machine.step(Outcome::Sent(outcomes), NOW));
     assert!(matches!(&effects[..], [Effect::Save { .. }]), "{effects:?}");
     let report = done(machine.step(Outcome::Saved, NOW));
-    assert_eq!((report.payouts_due, report.payouts_submitted, report.enqueued()), (1, 1, 2));
+    assert_eq!((report.payouts_due, report.payouts_submitted, report.enqueued(), report.missed()), (1, 1, 2, 1));
+    assert_eq!((report.payouts_in_review, report.not_repaired), (3, 0), "they are told, and are nothing to repair");
 }
 
 #[test]

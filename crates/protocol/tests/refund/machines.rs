@@ -17,8 +17,10 @@ use protocol::{
         create::Prior,
         decide::{Verdict as Way, decided},
         payout::State,
-        person::{Retry, Seen},
+        person::{Resolve, Retry, Seen},
         step::Listed,
+        terms::Terms,
+        trail::By,
         webhook::Event,
     },
 };
@@ -155,7 +157,7 @@ fn a_copy_that_is_not_needed_is_acknowledged_after_one_read() {
 fn a_submitted_payout_is_looked_for_and_its_copy_kept() {
     let (machine, effect) = prepared(in_state(State::Submitted), u64::MAX, NOW);
     assert!(matches!(effect, Effect::Look { .. }));
-    let list = vec![Listed { payout: payout(1), finding: waits() }];
+    let list = vec![Listed { payout: payout(1), finding: waits(), terms: Terms::default() }];
     assert_eq!(released(one(go(machine.clone().step(Outcome::Listed(list), NOW)))), 10_000);
     assert_eq!(released(one(go(machine.step(Outcome::LookFailed, NOW)))), 10_000);
 }
@@ -178,7 +180,7 @@ fn a_refusal_is_believed_only_after_a_listing() {
     let (_, item) = written(one(go(machine.clone().step(Outcome::Listed(vec![]), NOW))), Purpose::Record);
     let failed = item.payout.unwrap();
     assert_eq!((failed.state, failed.reason.unwrap().code.as_str()), (State::Failed, "charge_disputed"));
-    let list = vec![Listed { payout: payout(1), finding: succeeded() }];
+    let list = vec![Listed { payout: payout(1), finding: succeeded(), terms: Terms::default() }];
     let (_, item) = written(one(go(machine.step(Outcome::Listed(list), NOW))), Purpose::Record);
     assert_eq!(item.payout.unwrap().state, State::Paid);
 }
@@ -193,6 +195,35 @@ fn a_listing_that_fails_is_not_an_empty_one() {
     let (past_the_window, effect) = prepared(in_state(State::Due), u64::MAX, settled);
     assert!(matches!(effect, Effect::Look { .. }));
     assert_eq!(released(one(go(past_the_window.step(Outcome::LookFailed, settled)))), 10_000);
+}
+
+/// A listing that is refused for good would be refused for ever: a person looks, whatever it was asked for.
+#[test]
+fn a_listing_that_is_refused_ends_in_review_with_the_provider_s_reason() {
+    let settled = TIMING.payout_busy_until(NOW + TIMING.payout_window);
+    let (machine, _) = prepared(in_state(State::Due), u64::MAX, NOW);
+    let (of_a_refusal, _) = one(go(machine.step(Outcome::Called(Answer::Heard(refused())), NOW)));
+    let (of_a_submitted, _) = prepared(in_state(State::Submitted), u64::MAX, NOW);
+    let (past_the_window, _) = prepared(in_state(State::Due), u64::MAX, settled);
+    let mut successor = in_state(State::Due);
+    (successor.payout.as_mut().unwrap().number, successor.payout.as_mut().unwrap().first_call_ms) = (2, None);
+    let receive = Receive { copy: payout(2), receives: 1, jitter_permille: 0, invocation_ends_ms: u64::MAX };
+    let (machine, _) = go(Payout::new(receive, TIMING).step(Outcome::Start, NOW));
+    let (machine, _) = go(machine.step(Outcome::Read(Some(Box::new(successor))), NOW));
+    let (before_a_successor, effect) = one(go(machine.step(Outcome::Prepared, NOW)));
+    assert!(matches!(effect, Effect::Look { .. }));
+    for machine in [of_a_refusal, of_a_submitted, past_the_window, before_a_successor] {
+        let step = go(machine.step(Outcome::LookRefused(reason("resource_missing")), settled));
+        let (machine, item) = written(one(step), Purpose::Record);
+        let stored = item.payout.as_ref().unwrap();
+        let why = stored.reason.as_ref().unwrap();
+        assert_eq!((stored.state, why.code.as_str()), (State::Review, "listing_refused"));
+        assert_eq!(
+            why.detail,
+            "the payment's refunds cannot be listed: resource_missing: the provider said resource_missing"
+        );
+        assert!(matches!(done(machine.step(Outcome::Written, settled)), Verdict::Ack(_)));
+    }
 }
 
 #[test]
@@ -275,7 +306,13 @@ fn a_change_is_read_decided_and_written_and_a_lost_write_is_decided_again() {
     assert_eq!(effects, [Effect::Send(payout(2))]);
     assert!(matches!(sending.clone().stuck(), Verdict::Answer(Changed::Retry(Retry::Write(..)))));
     assert!(matches!(done(sending.step(Outcome::Sent, busy)), Verdict::Answer(Changed::Retry(Retry::Write(..)))));
-    let repeated = done(writing.clone().step(Outcome::Conflict(Some(item.clone())), busy));
+    // The SDK's own repeat meets what its first try wrote: it is this request's, and its copy is sent.
+    let (_, effects) = go(writing.clone().step(Outcome::Conflict(Some(item.clone())), busy));
+    assert_eq!(effects, [Effect::Send(payout(2))]);
+    // Somebody else's retry, in the same moment.
+    let mut other = item.clone();
+    other.trail.0.last_mut().unwrap().by = By::Actor("b".into());
+    let repeated = done(writing.clone().step(Outcome::Conflict(Some(other)), busy));
     assert_eq!(repeated, Verdict::Answer(Changed::Retry(Retry::Repeated(payout(2)))));
     assert_eq!(done(writing.clone().step(Outcome::Conflict(None), busy)), Verdict::NotFound);
     assert_eq!(done(writing.step(Outcome::Unknown, busy)), Verdict::Unavailable);
@@ -286,20 +323,29 @@ fn a_change_is_read_decided_and_written_and_a_lost_write_is_decided_again() {
 #[test]
 fn an_event_and_a_resolve_end_with_their_write() {
     use change_payout::{Effect, Outcome, Verdict};
-    let event = Event { id: "evt".into(), created_s: 1, payout: payout(1), finding: succeeded() };
-    let resolve = Ask::Resolve { seen: Seen::NotPaid, actor: "a".into() };
+    let event =
+        Event { id: "evt".into(), created_s: 1, payout: payout(1), finding: succeeded(), terms: Terms::default() };
+    let resolve = Ask::Resolve { named: None, seen: Seen::NotPaid, actor: "a".into() };
     for (ask, state) in [(Ask::Event(event), State::Due), (resolve, State::Review)] {
         let (machine, _) = go(ChangePayout::new(ask, TIMING).step(Outcome::Start, NOW));
         let (machine, effects) = go(machine.step(Outcome::Read(Some(Box::new(in_state(state)))), NOW));
-        assert!(matches!(effects[..], [Effect::Write { .. }]));
-        assert!(matches!(done(machine.step(Outcome::Written, NOW)), Verdict::Answer(_)));
+        let [Effect::Write { item, .. }] = &effects[..] else { panic!("{effects:?}") };
+        let answer = done(machine.clone().step(Outcome::Written, NOW));
+        assert!(matches!(
+            answer,
+            Verdict::Answer(
+                Changed::Resolve(Resolve::Write(..)) | Changed::Event(protocol::refund::webhook::Apply::Write(..))
+            )
+        ));
+        // Its answer was lost, and the SDK's repeat meets it: done by this one all the same.
+        assert_eq!(done(machine.step(Outcome::Conflict(Some(item.clone())), NOW)), answer);
     }
 }
 
 #[test]
 fn writes_that_are_always_lost_end() {
     use change_payout::{Outcome, Verdict};
-    let resolve = Ask::Resolve { seen: Seen::NotPaid, actor: "a".into() };
+    let resolve = Ask::Resolve { named: None, seen: Seen::NotPaid, actor: "a".into() };
     let (machine, _) = go(ChangePayout::new(resolve, TIMING).step(Outcome::Start, NOW));
     let stored = || Some(Box::new(in_state(State::Review)));
     let (mut machine, _) = go(machine.step(Outcome::Read(stored()), NOW));

@@ -5,6 +5,7 @@ mod ids;
 mod machines;
 mod payout;
 mod person;
+mod terms;
 mod webhook;
 
 use protocol::{
@@ -86,5 +87,5 @@ pub(crate) fn refused() -> Finding {
 }
 
 pub(crate) fn unclear() -> Finding {
-    Finding::Unclear(reason("not_found"))
+    Finding::Unclear { reference: None, reason: reason("not_found") }
 }

@@ -8,6 +8,7 @@ use protocol::{
     refund::{
         payout::{Finding, STATES, State, hear},
         step::{Dead, Found, Listed, Look, Next, Settled, dead, listed, needs_relay, next, record, wants_copy},
+        terms::Terms,
     },
 };
 
@@ -16,15 +17,17 @@ const DAY: u64 = 86_400_000;
 #[test]
 fn every_finding_about_every_state() {
     use State::{Due, Failed, Paid, Review, Submitted};
-    let findings = [waits(), succeeded(), failed(), refused(), unclear()];
-    // Rows: due, submitted, paid, failed (the provider had it), failed (refused), review.
-    let table: [(State, bool, [Option<State>; 5]); 6] = [
-        (Due, false, [Some(Submitted), Some(Paid), Some(Failed), Some(Failed), Some(Review)]),
-        (Submitted, true, [None, Some(Paid), Some(Failed), None, Some(Review)]),
-        (Paid, true, [None, None, Some(Failed), None, None]),
-        (Failed, true, [None; 5]),
-        (Failed, false, [Some(Review), Some(Paid), Some(Failed), None, None]),
-        (Review, false, [None, Some(Paid), Some(Failed), None, None]),
+    let made = Finding::Unclear { reference: Some("re_1".into()), reason: reason("not_as_asked") };
+    let findings = [waits(), succeeded(), failed(), refused(), unclear(), made];
+    // Rows: due, submitted, paid, failed (the provider had it), failed (refused), review without and with an object.
+    let table: [(State, bool, [Option<State>; 6]); 7] = [
+        (Due, false, [Some(Submitted), Some(Paid), Some(Failed), Some(Failed), Some(Review), Some(Review)]),
+        (Submitted, true, [None, Some(Paid), Some(Failed), None, Some(Review), Some(Review)]),
+        (Paid, true, [None, None, Some(Failed), None, None, None]),
+        (Failed, true, [None; 6]),
+        (Failed, false, [Some(Review), Some(Paid), Some(Failed), None, None, Some(Review)]),
+        (Review, false, [None, Some(Paid), Some(Failed), None, None, Some(Review)]),
+        (Review, true, [None, Some(Paid), Some(Failed), None, None, None]),
     ];
     for (state, had, row) in table {
         let mut stored = in_state(state).payout.unwrap();
@@ -36,8 +39,7 @@ fn every_finding_about_every_state() {
             assert_eq!(hear(&heard, finding, NOW + 9), None, "heard twice is heard once: {state:?} {finding:?}");
             assert_eq!(heard.failed_ms, (heard.state == Failed).then_some(NOW + 5));
             assert_eq!((heard.number, heard.amount, heard.first_call_ms), (1, 4_200, Some(NOW)));
-            let object = !matches!(finding, Finding::Refused(_) | Finding::Unclear(_));
-            assert_eq!(heard.reference.is_some(), had || object);
+            assert_eq!(heard.reference.is_some(), had || finding.reference().is_some());
             assert_eq!(heard.reason.is_some(), matches!(heard.state, Failed | Review) && *finding != waits());
         }
     }
@@ -75,7 +77,7 @@ fn a_first_call_is_stamped_and_later_ones_depend_on_the_window() {
 #[test]
 fn a_listing_is_recorded_waited_for_or_left_to_a_person_and_never_a_reason_to_call_again() {
     let stamped = in_state(State::Due);
-    let of = |number, finding| Listed { payout: payout(number), finding };
+    let of = |number, finding| Listed { payout: payout(number), finding, terms: Terms::default() };
     let end = NOW + TIMING.payout_window;
     let settled = TIMING.payout_busy_until(end);
     for why in [Look::Before, Look::Settle, Look::Refused(reason("r"))] {
@@ -88,10 +90,8 @@ fn a_listing_is_recorded_waited_for_or_left_to_a_person_and_never_a_reason_to_ca
             Found::Wait,
             "a last caller may be at it"
         );
-        let Found::Record(Finding::Unclear(reason)) = listed(&item, payout(1), &Look::Settle, &[], settled, &TIMING)
-        else {
-            panic!()
-        };
+        let found = listed(&item, payout(1), &Look::Settle, &[], settled, &TIMING);
+        let Found::Record(Finding::Unclear { reference: None, reason }) = found else { panic!("{found:?}") };
         assert_eq!(reason.code, "not_found");
     }
     let refused = Look::Refused(reason("r"));
@@ -99,11 +99,8 @@ fn a_listing_is_recorded_waited_for_or_left_to_a_person_and_never_a_reason_to_ca
 
     let successor = with(|payout| payout.number = 2);
     for alive in [waits(), succeeded()] {
-        let Found::Record(Finding::Unclear(reason)) =
-            listed(&successor, payout(2), &Look::Before, &[of(1, alive)], NOW, &TIMING)
-        else {
-            panic!()
-        };
+        let found = listed(&successor, payout(2), &Look::Before, &[of(1, alive)], NOW, &TIMING);
+        let Found::Record(Finding::Unclear { reference: None, reason }) = found else { panic!("{found:?}") };
         assert_eq!(reason.code, "earlier_payout_found");
     }
     for list in [vec![], vec![of(1, failed())]] {

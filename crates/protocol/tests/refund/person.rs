@@ -1,9 +1,11 @@
 //! Retry and resolve, in every state, once and again.
 
-use super::{NOW, TIMING, in_state, payout, pending, succeeded, waits, with};
+use super::{NOW, TIMING, failed, in_state, payout, pending, succeeded, waits, with};
 use protocol::refund::{
     payout::{STATES, State, hear},
     person::{Resolve, Retry, Seen, resolve, retry},
+    step::record,
+    trail::{About, What},
 };
 
 fn paid() -> Seen {
@@ -51,29 +53,69 @@ fn a_person_ends_a_review_and_may_say_it_again() {
         for state in STATES {
             let expected = match state {
                 State::Review => None,
+                // Nobody has said under which reference.
+                State::Paid if end == State::Paid => Some(Resolve::OtherReference),
                 same if same == end => Some(Resolve::Repeated),
                 other => Some(Resolve::NotInReview(other)),
             };
-            let answer = resolve(&in_state(state), &seen, "a", NOW + 5);
+            let answer = resolve(&in_state(state), None, &seen, "a", NOW + 5);
+            assert_eq!(resolve(&in_state(state), Some(payout(1)), &seen, "a", NOW + 5), answer);
             match expected {
                 Some(expected) => assert_eq!(answer, expected),
                 None => {
                     let Resolve::Write(item, _) = answer else { panic!() };
                     let ended = item.payout.as_ref().unwrap();
                     assert_eq!((ended.state, ended.failed_ms), (end, (end == State::Failed).then_some(NOW + 5)));
-                    assert_eq!(resolve(&item, &seen, "b", NOW + 9), Resolve::Repeated);
+                    assert_eq!(resolve(&item, None, &seen, "b", NOW + 9), Resolve::Repeated);
                 }
             }
         }
     }
-    assert_eq!(resolve(&pending(), &paid(), "a", NOW), Resolve::Unknown);
+    assert_eq!(resolve(&pending(), Some(payout(1)), &paid(), "a", NOW), Resolve::Unknown);
+}
+
+/// Whoever looked at one payout does not speak of its successor, and one payment is not another.
+#[test]
+fn a_person_s_word_is_about_the_payout_and_the_reference_that_it_names() {
+    let successor = with(|payout| (payout.number, payout.state) = (2, State::Review));
+    for seen in [paid(), Seen::NotPaid] {
+        for named in [payout(1), payout(3)] {
+            assert_eq!(resolve(&successor, Some(named), &seen, "a", NOW), Resolve::NotCurrent(payout(2)));
+        }
+        assert!(matches!(resolve(&successor, Some(payout(2)), &seen, "a", NOW), Resolve::Write(..)));
+    }
+    let Resolve::Write(item, _) = resolve(&successor, None, &paid(), "a", NOW) else { panic!() };
+    assert_eq!(resolve(&item, None, &paid(), "b", NOW), Resolve::Repeated);
+    let other = Seen::Paid { reference: "re_8".into() };
+    assert_eq!(resolve(&item, None, &other, "b", NOW), Resolve::OtherReference);
+}
+
+/// A refund shows one payout; what became of those before it is in the trail.
+#[test]
+fn the_trail_keeps_what_became_of_a_payout_that_has_a_successor() {
+    let (item, _) = record(&in_state(State::Due), payout(1), &failed(), NOW).unwrap();
+    let until = TIMING.payout_busy_until(NOW);
+    let Retry::Write(item, ..) = retry(&item, payout(1), "a", until, &TIMING) else { panic!() };
+    let told: Vec<_> = item.trail.0.iter().map(|line| (line.what, line.about.clone())).collect();
+    let about = |payout, reference: Option<&str>, code: Option<&str>| About {
+        payout,
+        reference: reference.map(Into::into),
+        code: code.map(Into::into),
+    };
+    let expected = [
+        (What::Created, about(None, None, None)),
+        (What::Approved, about(Some(1), None, None)),
+        (What::Failed, about(Some(1), Some("re_1"), Some("declined"))),
+        (What::Retried, about(Some(2), None, None)),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]
 fn the_provider_s_own_word_is_stronger_than_a_person_s_not_paid() {
     let mut review = in_state(State::Review);
     review.payout.as_mut().unwrap().reference = Some("re_1".into());
-    let Resolve::Write(item, _) = resolve(&review, &Seen::NotPaid, "a", NOW) else { panic!() };
+    let Resolve::Write(item, _) = resolve(&review, None, &Seen::NotPaid, "a", NOW) else { panic!() };
     let said = item.payout.unwrap();
     assert_eq!(hear(&said, &succeeded(), NOW).unwrap().state, State::Paid);
     assert_eq!(hear(&said, &waits(), NOW).unwrap().state, State::Review);

@@ -1,15 +1,17 @@
 //! Events: once, in the provider's order, and never back.
 
 use super::{NOW, failed, in_state, payout, pending, succeeded, waits, with};
+use protocol::expect::Expect;
 use protocol::refund::{
     EVENTS_KEPT, Refund,
     payout::{Finding, State},
+    terms::Terms,
     trail::What,
     webhook::{Apply, Event, Ignored, apply},
 };
 
 fn event(id: u32, created_s: u64, finding: Finding) -> Event {
-    Event { id: format!("evt_{id}"), created_s, payout: payout(1), finding }
+    Event { id: format!("evt_{id}"), created_s, payout: payout(1), finding, terms: Terms::default() }
 }
 
 fn applied(item: &Refund, event: &Event) -> Refund {
@@ -66,6 +68,29 @@ fn an_event_about_another_payout_is_ignored() {
     let successor = with(|payout| payout.number = 2);
     for item in [successor, pending()] {
         assert_eq!(apply(&item, &event(1, 1, succeeded()), NOW), Apply::Ignore(Ignored::NotCurrent));
+    }
+}
+
+/// A person found that an earlier payout's object is what was paid: what the provider says of that object counts, though
+/// it names the earlier payout.
+#[test]
+fn an_event_about_the_object_that_pays_is_about_the_current_payout() {
+    let paid = with(|payout| {
+        payout.number = 2;
+        payout.state = State::Paid;
+        payout.reference = Some("re_1".into());
+    });
+    let taken_back = applied(&paid, &event(1, 1, failed()));
+    assert_eq!((state(&taken_back), taken_back.payout_id()), (State::Failed, Some(payout(2))));
+    let Apply::Write(_, expect) = apply(&paid, &event(1, 1, failed()), NOW) else { panic!() };
+    assert_eq!(expect, Expect::Payout { payout: payout(2), version: 2 });
+    // Another object of that payout, and one of another refund's that has the same id, are nothing of it.
+    let other = Finding::Failed { reference: "re_2".into(), reason: super::reason("declined") };
+    let mut foreign = event(1, 1, failed());
+    foreign.payout.refund.nonce = protocol::ids::Nonce([0; 5]);
+    let no_object = with(|payout| (payout.number, payout.state) = (2, State::Review));
+    for (item, event) in [(&paid, event(1, 1, other)), (&paid, foreign), (&no_object, event(1, 1, failed()))] {
+        assert_eq!(apply(item, &event, NOW), Apply::Ignore(Ignored::NotCurrent), "{event:?}");
     }
 }
 

@@ -1,7 +1,8 @@
 //! A refund as an item, and back.
 //!
 //! Whoever approves, stamps and records is charged for the whole item, so it is kept within one write unit (1 KB) for
-//! a refund of ordinary size; a test shows it. A line of the trail is therefore one short text.
+//! a refund of ordinary size; a test shows it. A line of the trail is therefore one short text, with what is known of its
+//! payout beside it.
 
 use crate::{
     StoreError,
@@ -24,7 +25,7 @@ use protocol::{
         id::{PayoutId, RefundId},
         payout::{Payout, State},
         request::{RefundRequest, Why},
-        trail::{By, Line, Trail, What},
+        trail::{About, By, Line, Trail, What},
         webhook::Order,
     },
 };
@@ -51,18 +52,47 @@ const OPTIONAL: [&str; 18] = [
     TRAIL,
 ];
 
-/// One line: when, what, and who (`a` an actor, `e` an event, each with its name; `p` the payout function).
+/// The members of a line that is about a payout: its text, the payout's number, the provider's id of it, and why.
+const LINE_TEXT: &str = "l";
+const LINE_PAYOUT: &str = "n";
+const LINE_REFERENCE: &str = "r";
+const LINE_CODE: &str = "c";
+
+/// One line: when, what, and who (`a` an actor, `e` an event, each with its name; `p` the payout function). A text, as
+/// all lines were at first; a map with that text where the line is about a payout.
 pub(super) fn line(line: &Line) -> AttributeValue {
     let by = match &line.by {
         By::Actor(name) => format!("a{name}"),
         By::Payout => "p".to_owned(),
         By::Event(id) => format!("e{id}"),
     };
-    s(format!("{} {} {by}", line.at_ms, line.what.as_str()))
+    let text = s(format!("{} {} {by}", line.at_ms, line.what.as_str()));
+    let about = [
+        (LINE_PAYOUT, line.about.payout.map(n)),
+        (LINE_REFERENCE, line.about.reference.as_ref().map(s)),
+        (LINE_CODE, line.about.code.as_ref().map(s)),
+    ];
+    let mut members: Item = about.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    if members.is_empty() {
+        return text;
+    }
+    members.insert(LINE_TEXT.to_owned(), text);
+    AttributeValue::M(members)
 }
 
 fn read_line(value: &AttributeValue) -> Option<Line> {
-    let mut parts = value.as_s().ok()?.splitn(3, ' ');
+    let (text, about) = match value {
+        AttributeValue::M(members) => {
+            let about = About {
+                payout: maybe_n(members, LINE_PAYOUT).ok()?,
+                reference: opt_s(members, LINE_REFERENCE).ok()?,
+                code: opt_s(members, LINE_CODE).ok()?,
+            };
+            (members.get(LINE_TEXT)?, about)
+        }
+        text => (text, About::default()),
+    };
+    let mut parts = text.as_s().ok()?.splitn(3, ' ');
     let (at_ms, what, by) = (parts.next()?.parse().ok()?, What::parse(parts.next()?)?, parts.next()?);
     let by = match by.split_at_checked(1)? {
         ("a", name) => By::Actor(name.to_owned()),
@@ -70,7 +100,7 @@ fn read_line(value: &AttributeValue) -> Option<Line> {
         ("e", id) => By::Event(id.to_owned()),
         _ => return None,
     };
-    Some(Line { at_ms, what, by })
+    Some(Line { at_ms, what, by, about })
 }
 
 fn decision(item: &mut Item, decision: &Decision) {

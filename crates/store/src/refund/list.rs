@@ -2,7 +2,8 @@
 //!
 //! The index holds keys only, so that a decision costs two small writes on it, and a page of it is followed by one
 //! read of the items. The index lags behind them: what a page shows is each item as it is now, and a refund that left
-//! the status meanwhile is left out, so a page may be shorter than asked for.
+//! the status meanwhile is left out, so a page may be shorter than asked for. One that cannot be read is left out too: it
+//! must not hide the others.
 
 use super::{item, key};
 use crate::{
@@ -60,7 +61,7 @@ impl Store {
     /// `after`.
     ///
     /// # Errors
-    /// When the table does not answer or an item cannot be read.
+    /// When the table does not answer or an entry of the index cannot be read.
     pub async fn refunds(
         &self,
         project: &str,
@@ -98,7 +99,7 @@ impl Store {
         Ok(RefundPage { refunds, next })
     }
 
-    /// These refunds, read consistently: at most 100, no id twice.
+    /// These refunds, read consistently: at most 100, no id twice; those that can be read.
     async fn batch(&self, ids: impl Iterator<Item = RefundId>) -> Result<HashMap<RefundId, Refund>, StoreError> {
         let mut found = HashMap::new();
         let mut keys: Vec<Item> = ids.map(key).collect();
@@ -111,8 +112,15 @@ impl Store {
             let answer = self.client.batch_get_item().request_items(&self.table, asked).send().await;
             let mut answer = answer.map_err(|error| StoreError::sdk("BatchGetItem", &error))?;
             for stored in answer.responses.iter().flat_map(HashMap::values).flatten() {
-                let refund = item::decode(stored)?;
-                found.insert(refund.id, refund);
+                match item::decode(stored) {
+                    Ok(refund) => {
+                        found.insert(refund.id, refund);
+                    }
+                    Err(error) => {
+                        let id = item::id(stored).map(|id| id.to_string()).unwrap_or_default();
+                        tracing::error!(id, error = %error, "a refund cannot be read; its list goes on without it");
+                    }
+                }
             }
             let left = answer.unprocessed_keys.as_mut().and_then(|left| left.remove(&self.table));
             keys = left.map(|left| left.keys).unwrap_or_default();

@@ -4,12 +4,13 @@ use super::{
     refund_support::{NOW, create, decision, pending, request, written},
     support::database,
 };
-use crate::{RefundCursor, Store};
+use crate::{RefundCursor, Store, attr::s, names::WHY, refund::item as refund_item, write::Wrote};
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, StreamSpecification,
     StreamViewType,
 };
 use protocol::{
+    expect::Expect,
     ids::Nonce,
     refund::{Refund, Status, decide::Verdict, id::RefundId},
 };
@@ -65,6 +66,24 @@ async fn a_decision_moves_a_refund_and_rows_are_whole() {
         let page = store.refunds("acme", status, 20, None).await.unwrap();
         let read = store.refund(pending(key, 1).id).await.unwrap().unwrap();
         assert_eq!(page.refunds, [read], "{key}");
+    }
+}
+
+/// One that cannot be read hides no other: neither on its page nor behind it.
+#[tokio::test]
+async fn a_refund_that_cannot_be_read_is_left_out_of_its_list() {
+    let (_, store) = database().await;
+    for (at, key) in ["a", "b", "c"].into_iter().enumerate() {
+        let refund = Refund::new("acme", key, "shop", Nonce([1; 5]), request(1), NOW + at as u64);
+        let mut item = refund_item::encode(&refund);
+        if key == "b" {
+            item.insert(WHY.to_owned(), s("a reason of newer code"));
+        }
+        assert!(matches!(store.put(item, Expect::Absent).await, Wrote::Written { .. }));
+    }
+    for (limit, sizes) in [(1, vec![1, 0, 1]), (2, vec![1, 1]), (20, vec![2])] {
+        let pages = ids(&store, "acme", Status::Pending, limit).await;
+        assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), sizes, "limit {limit}");
     }
 }
 

@@ -12,7 +12,8 @@ use protocol::{
         id::PayoutId,
         payout::Finding,
         step::{Next, next, record},
-        trail::{By, Line, What},
+        terms::Terms,
+        trail::{About, By, Line, What},
         webhook::{Apply, Event, apply},
     },
     timing::Timing,
@@ -47,6 +48,7 @@ async fn create_decide_stamp_record_and_event_take_one_unit_each() {
         created_s: NOW / 1_000,
         payout,
         finding: Finding::Succeeded { reference },
+        terms: Terms::default(),
     };
     let Apply::Write(told, expect) = apply(&paid, &event, NOW + 90_000) else { panic!() };
     let units = written(&store.write_refund(&told, expect).await);
@@ -73,7 +75,8 @@ async fn a_full_trail_fits_an_item() {
     let (_, store) = database().await;
     let mut refund = pending("k", 1);
     for at_ms in 0..200 {
-        refund.trail.push(Line { at_ms, what: What::Event, by: By::Event("e".repeat(255)) });
+        let about = About { payout: Some(9), reference: Some("r".repeat(255)), code: Some("c".repeat(64)) };
+        refund.trail.push(Line { at_ms, what: What::Failed, by: By::Event("e".repeat(255)), about });
     }
     create(&store, &refund).await;
     assert_eq!(store.refund(refund.id).await.unwrap(), Some(refund));

@@ -4,7 +4,8 @@ use super::{
     refund_support::{NOW, conflict, create, decision, pending, request, written},
     support::{Answer, Proxy, database, store_at},
 };
-use crate::{RefundCreate, RefundWrite, Store};
+use crate::{RefundCreate, RefundWrite, Store, attr::s, names::TRAIL, refund::item as refund_item, write::Wrote};
+use aws_sdk_dynamodb::types::AttributeValue;
 use protocol::{
     expect::Expect,
     ids::Nonce,
@@ -16,6 +17,8 @@ use protocol::{
         payout::{Finding, State},
         person::{Retry, retry},
         step::{Next, next, record},
+        terms::Terms,
+        trail::About,
         webhook::{Apply, Event, Ignored, apply},
     },
     timing::Timing,
@@ -184,12 +187,31 @@ async fn an_event_is_taken_once_by_the_write_that_applies_it() {
         created_s: NOW / 1_000,
         payout: PayoutId::first(read.id),
         finding: Finding::Succeeded { reference: "re_1".into() },
+        terms: Terms::default(),
     };
     let Apply::Write(one, expect) = apply(&read, &event, NOW + 90_000) else { panic!("not applied") };
     written(&store.write_refund(&one, expect).await);
     let winner = conflict(store.write_refund(&one, expect).await).expect("stored");
     assert_eq!(apply(&winner, &event, NOW + 91_000), Apply::Ignore(Ignored::Repeated));
     assert_eq!(winner.payout.map(|payout| payout.state), Some(State::Paid));
+}
+
+/// A line was a text alone before it told of its payout. Such an item is read, and written to as any other.
+#[tokio::test]
+async fn a_trail_of_lines_that_tell_of_no_payout_is_read_and_goes_on() {
+    let (_, store) = database().await;
+    let mut old = decided(&pending("old", 1), &decision(Verdict::Approve, 1));
+    old.trail.0.iter_mut().for_each(|line| line.about = About::default());
+    let mut item = refund_item::encode(&old);
+    let lines = ["1790000000000 created ashop backend", "1790000060000 approved aadmin 1"].map(s).to_vec();
+    assert_eq!(item.insert(TRAIL.to_owned(), AttributeValue::L(lines.clone())), Some(AttributeValue::L(lines)));
+    assert!(matches!(store.put(item, Expect::Absent).await, Wrote::Written { .. }));
+    let read = stored(&store, old.id).await;
+    assert_eq!(read, old);
+    let Next::Stamp(stamped, expect) = next(&read, PayoutId::first(old.id), NOW + 70_000, &TIMING) else { panic!() };
+    written(&store.write_refund(&stamped, expect).await);
+    let told: Vec<Option<u16>> = stored(&store, old.id).await.trail.0.iter().map(|line| line.about.payout).collect();
+    assert_eq!(told, [None, None, Some(1)]);
 }
 
 #[tokio::test]
@@ -205,6 +227,7 @@ async fn a_successor_leaves_nothing_of_the_failed_payout() {
         created_s: NOW / 1_000,
         payout: first,
         finding: Finding::Failed { reference: "re_1".into(), reason },
+        terms: Terms::default(),
     };
     let Apply::Write(failed, expect) = apply(&stamped, &event, NOW + 71_000) else { panic!("not applied") };
     written(&store.write_refund(&failed, expect).await);

@@ -21,7 +21,7 @@ use protocol::{
         id::RefundId,
         payout::{Payout, STATES},
         request::{REASONS, RefundRequest},
-        trail::{By, Line, Trail, What},
+        trail::{About, By, Line, Trail, What},
         webhook::Order,
     },
 };
@@ -144,8 +144,10 @@ fn payout() -> impl Strategy<Value = Payout> {
 fn trail() -> impl Strategy<Value = Trail> {
     let by = prop_oneof![text().prop_map(By::Actor), Just(By::Payout), text().prop_map(By::Event)];
     let what = prop::sample::select(What::ALL.to_vec());
-    collection::vec((any::<u64>(), what, by).prop_map(|(at_ms, what, by)| Line { at_ms, what, by }), 0..6)
-        .prop_map(Trail)
+    let about = (option::of(any::<u16>()), option::of(text()), option::of(text()))
+        .prop_map(|(payout, reference, code)| About { payout, reference, code });
+    let line = (any::<u64>(), what, by, about).prop_map(|(at_ms, what, by, about)| Line { at_ms, what, by, about });
+    collection::vec(line, 0..6).prop_map(Trail)
 }
 
 fn refund() -> impl Strategy<Value = Refund> {

@@ -101,6 +101,7 @@ async fn open_payouts_are_named_and_no_other_refund_is() {
     let mut found = page.payouts;
     found.sort_by_key(|open| open.since_ms);
     assert_eq!((&found, page.candidates.len(), page.unreadable.len()), (&expected, 0, 0));
+    assert_eq!(page.in_review, 1, "the one that waits for a person is counted");
     // Another refund's payout, and one without a time.
     let broken = decided(&pending("broken", 1), &decision(Verdict::Approve, 1));
     for (key, name, value) in [("b1", PAYOUT_ID, Some(s("payout_rf_x_1"))), ("b2", DUE, None)] {

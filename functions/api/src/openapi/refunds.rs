@@ -136,15 +136,17 @@ fn payout() -> Value {
 
 fn event() -> Value {
     let what: Vec<&str> = What::ALL.iter().map(|what| what.as_str()).collect();
-    let members = ["at", "what", "by"];
     object(
-        &members,
-        &members,
+        &["at", "what", "by", "payout", "reference", "code"],
+        &["at", "what", "by"],
         json!({
             "at": reference("Timestamp"),
             "what": words(&what),
             "by": {"type": "string", "description":
                 "The name of an API key; `payout` for what the provider answered; or the id of a provider's event."},
+            "payout": {"type": "integer", "minimum": 1, "description": "The number of the payout that it is about."},
+            "reference": {"type": "string", "description": "The provider's id of that payout, where it got a state."},
+            "code": {"type": "string", "description": "Why that payout failed or is in review."},
         }),
     )
 }
@@ -226,9 +228,11 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         (
             "ResolveRequest",
             object(
-                &["outcome", "reference"],
+                &["payout_id", "outcome", "reference"],
                 &["outcome"],
                 json!({
+                    "payout_id": {"oneOf": [reference("PayoutId"), {"type": "null"}], "description":
+                        "The payout that you looked at. If it is not the refund's current one, nothing is changed."},
                     "outcome": words(&["paid", "not_paid"]),
                     "reference": nullable(
                         json!({"type": "string", "minLength": 1, "maxLength": most(&rules::REFERENCE)}),

@@ -102,6 +102,7 @@ fn decide(sandbox: &Sandbox, arrived: &Arrived<'_>) -> Then {
                 (None, Outcome::Answer { status, reason, retry_after, timestamp }) => {
                     Then::Answer(scripted(status, reason, retry_after, timestamp))
                 }
+                (None, Outcome::AnswerUnkept { status, reason }) => Then::Answer(scripted(status, reason, None, None)),
                 (None, Outcome::AnswerAbout { status, reason, field: _, retry_after_date }) => {
                     Then::Answer(with_date(scripted(status, reason, None, None), now_ms, retry_after_date))
                 }

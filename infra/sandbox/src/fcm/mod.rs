@@ -99,6 +99,7 @@ fn play(state: &mut Shelf, shared: &Shared, project_id: &str, token: &str, entry
             }
             Then::Answer(response)
         }
+        (None, Outcome::AnswerUnkept { status, reason }) => Then::Answer(Refusal::scripted(status, reason).response()),
         (None, Outcome::AnswerAbout { status, reason, field, retry_after_date }) => {
             let refusal = match field {
                 Some(field) => Refusal::scripted_about(status, reason, &field),

@@ -27,6 +27,8 @@ const PARAMETERS: [&str; 10] = [
 const METADATA_MAX: usize = 50;
 const METADATA_NAME_MAX: usize = 40;
 const METADATA_VALUE_MAX: usize = 500;
+/// What ids of payments begin with that do not exist.
+const UNKNOWN: [&str; 2] = ["pi_unknown", "ch_unknown"];
 /// A page of a listing.
 const PAGE_DEFAULT: usize = 10;
 const PAGE_MAX: usize = 100;
@@ -63,7 +65,16 @@ pub(super) fn create(stripe: &Stripe, headers: &HeaderMap, params: &Params) -> R
     if params.get("reason").is_some_and(|reason| !REASONS.contains(&reason.as_str())) {
         return Err(Refusal::parameter("parameter_invalid_enum", "reason", "Invalid reason"));
     }
+    exists(params)?;
     Ok(account)
+}
+
+/// The payment that is named, if one is, must be there.
+fn exists(params: &Params) -> Result<(), Refusal> {
+    match payment(params).filter(|payment| UNKNOWN.iter().any(|unknown| payment.starts_with(unknown))) {
+        Some(payment) => Err(Refusal::no_payment(payment)),
+        None => Ok(()),
+    }
 }
 
 /// The names of all parameters, and the metadata.
@@ -103,5 +114,6 @@ pub(super) fn page(params: &Params) -> Result<Page, Refusal> {
         Some(limit) => (limit.parse().ok().filter(|limit| (1..=PAGE_MAX).contains(limit)))
             .ok_or_else(|| Refusal::parameter("parameter_invalid_integer", "limit", "A limit is 1 to 100."))?,
     };
+    exists(params)?;
     Ok(Page { payment: payment(params).map(str::to_owned), limit, after: params.get("starting_after").cloned() })
 }

@@ -1,9 +1,13 @@
 //! Stripe's refund calls: create with an idempotency key, list, retrieve. Checks a request as Stripe does, then plays the
 //! payment's script, in which the payment's id stands for the device token.
 //!
-//! Every create call that passes the checks uses up one outcome of the script, also one that turns out to be a replay. It
-//! knows no payments, so any payment exists and has money enough; a script says otherwise
-//! (`{"status": 400, "reason": "charge_already_refunded"}`). Calls that make nothing (listings) leave no entry in the ledger.
+//! Every create call that passes the checks uses up one outcome of the script, also one that turns out to be a replay. The
+//! listing of a payment has a script of its own, under `list:` and the payment's id. Calls that make nothing (listings)
+//! leave no entry in the ledger.
+//!
+//! It knows no payments, so any payment exists and has money enough; a script says otherwise
+//! (`{"status": 400, "reason": "charge_already_refunded"}`). Two things an id may say of itself: `pi_unknown…` and
+//! `ch_unknown…` do not exist, and `pi_eur_…` was paid in euros, whatever currency is meant.
 //!
 //! Sources: <https://docs.stripe.com/api/refunds>, <https://docs.stripe.com/api/idempotent_requests>,
 //! <https://docs.stripe.com/error-low-level>, stripe-python 15.3.1.
@@ -46,6 +50,8 @@ pub(crate) type Params = BTreeMap<String, String>;
 pub(crate) const PROVIDER: &str = "stripe";
 /// Whose API key an accepted request had, among the headers in the ledger, which do not show the key.
 const ACCOUNT: &str = ":account";
+/// What stands before a payment's id where its listing is meant.
+const LISTING: &str = "list:";
 /// Statuses that Stripe answers before its idempotency layer, so that nothing is kept under the key.
 const NOT_KEPT: [u16; 5] = [401, 403, 409, 424, 429];
 
@@ -118,6 +124,7 @@ fn play(sandbox: &Sandbox, state: &mut Shelf, account: &str, params: Params, ent
         Outcome::Answer { status, .. } | Outcome::AnswerAbout { status, .. } if NOT_KEPT.contains(status) => {
             return Then::Answer(scripted(&outcome));
         }
+        Outcome::AnswerUnkept { .. } => return Then::Answer(scripted(&outcome)),
         Outcome::Reset | Outcome::Goaway | Outcome::RefusedStream => {
             return outcome
                 .fault()
@@ -184,9 +191,9 @@ fn play(sandbox: &Sandbox, state: &mut Shelf, account: &str, params: Params, ent
 
 fn stored_refusal(outcome: &Outcome) -> Stored {
     match outcome {
-        Outcome::Answer { status, reason, .. } | Outcome::AnswerAbout { status, reason, .. } => {
-            Refusal::scripted(*status, reason.clone()).stored()
-        }
+        Outcome::Answer { status, reason, .. }
+        | Outcome::AnswerAbout { status, reason, .. }
+        | Outcome::AnswerUnkept { status, reason } => Refusal::scripted(*status, reason.clone()).stored(),
         _ => Refusal::internal().stored(),
     }
 }
@@ -204,16 +211,36 @@ fn wait(response: &mut Response, outcome: &Outcome) {
     }
 }
 
-pub(crate) async fn list(State(sandbox): State<Sandbox>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+pub(crate) async fn list(
+    State(sandbox): State<Sandbox>,
+    line: Option<Extension<Line>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
     let params: Params = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect();
+    match (page(&sandbox, &params, &headers), line) {
+        (Ok(response), _) => response,
+        (Err(fault), Some(Extension(line))) => line.fail(fault).await,
+        (Err(_), None) => std::future::pending().await,
+    }
+}
+
+/// The answer to a listing, or how it ends without one.
+fn page(sandbox: &Sandbox, params: &Params, headers: &HeaderMap) -> Result<Response, Fault> {
     let mut state = sandbox.state();
-    let answer = check::account(&state.stripe, &headers).and_then(|account| {
+    let checked = check::account(&state.stripe, headers).and_then(|account| {
         state.stripe.listings += 1;
-        check::page(&params).map(|page| state.stripe.page(&account, &page))
+        check::page(params).map(|page| (account, page))
     });
-    match answer {
-        Ok(page) => json(StatusCode::OK, &page),
-        Err(refusal) => refusal.response(),
+    let (account, page) = match checked {
+        Ok(checked) => checked,
+        Err(refusal) => return Ok(refusal.response()),
+    };
+    let outcome = state.scripts.next(&format!("{LISTING}{}", page.payment.as_deref().unwrap_or_default()));
+    match (outcome.fault(), &outcome) {
+        (Some(fault), _) => Err(fault),
+        (None, Outcome::Accept | Outcome::Pending) => Ok(json(StatusCode::OK, &state.stripe.page(&account, &page))),
+        (None, _) => Ok(scripted(&outcome)),
     }
 }
 

@@ -45,7 +45,14 @@ impl Object {
         super::payment(&self.params).unwrap_or_default()
     }
 
-    /// As Stripe shows it. The currency would be the payment's, which the sandbox does not know.
+    /// The payment's currency, where its id says so (`pi_eur_…`); the sandbox knows no more of payments.
+    fn currency(&self) -> Option<&str> {
+        let (_, rest) = self.payment().split_once('_')?;
+        let (code, _) = rest.split_once('_')?;
+        (code.len() == 3 && code.bytes().all(|b| b.is_ascii_lowercase())).then_some(code)
+    }
+
+    /// As Stripe shows it.
     pub(super) fn shown(&self) -> Value {
         let metadata = self.params.iter().filter_map(|(name, value)| {
             Some((name.strip_prefix("metadata[")?.strip_suffix(']')?.to_owned(), json!(value)))
@@ -56,7 +63,7 @@ impl Object {
             "amount": self.params.get("amount").and_then(|amount| amount.parse::<u64>().ok()),
             "charge": self.params.get("charge"),
             "created": self.created_s,
-            "currency": self.params.get("currency"),
+            "currency": self.currency().or_else(|| self.params.get("currency").map(String::as_str)),
             "failure_reason": self.failure_reason,
             "metadata": metadata.collect::<serde_json::Map<_, _>>(),
             "payment_intent": self.params.get("payment_intent"),

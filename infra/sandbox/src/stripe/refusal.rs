@@ -73,6 +73,10 @@ impl Refusal {
         Self::new(404, INVALID, Some("resource_missing"), format!("No such refund: '{id}'"))
     }
 
+    pub(super) fn no_payment(id: &str) -> Self {
+        Self::new(404, INVALID, Some("resource_missing"), format!("No such payment: '{id}'"))
+    }
+
     pub(super) fn unknown_url() -> Self {
         Self::new(404, INVALID, None, "Unrecognized request URL.")
     }

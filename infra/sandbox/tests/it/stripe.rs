@@ -201,6 +201,43 @@ async fn a_listing_has_pages_and_may_lag() {
 }
 
 #[tokio::test]
+async fn a_listing_has_a_script_of_its_own() {
+    let world = world().await;
+    world.script("list:pi_1", &json!([{"status": 400, "reason": "charge_disputed"}, "drop_after_accept"])).await;
+    made(&world, "k", FORM).await;
+    let refused = list(&world, "payment_intent=pi_1").await;
+    assert_eq!(refused["error"]["code"], "charge_disputed");
+    let bearer = format!("Bearer {KEY}");
+    let path = format!("{PATH}?payment_intent=pi_1");
+    assert!(world.call("GET", &path, &[("authorization", &bearer)], "").await.is_none());
+    assert_eq!(list(&world, "payment_intent=pi_1").await["data"].as_array().unwrap().len(), 1);
+    assert_eq!(world.ledger("").await.len(), 1, "listings leave no entry");
+}
+
+#[tokio::test]
+async fn ids_of_payments_say_that_they_are_unknown_or_of_another_currency() {
+    let world = world().await;
+    let none = made(&world, "k", &FORM.replace("pi_1", "pi_unknown_1")).await;
+    assert_eq!(error(&none), (404, json!("invalid_request_error"), json!("resource_missing")));
+    assert_eq!(list(&world, "charge=ch_unknown").await["error"]["code"], "resource_missing");
+    assert!(world.sandbox.refunds_of("pi_unknown_1").is_empty());
+    assert_eq!(made(&world, "k", &FORM.replace("pi_1", "pi_eur_1")).await.json()["currency"], "eur");
+    for id in ["pi_1", "pi_eur", "pi_no_1", "pi_EUR_1", "eur_1"] {
+        assert_eq!(made(&world, id, &FORM.replace("pi_1", id)).await.json()["currency"], json!(null), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_before_keys_are_looked_at_is_not_kept_and_says_nothing_of_the_first_call() {
+    let world = world().await;
+    world.script("pi_1", &json!(["accept", {"status": 400, "kept": false}])).await;
+    let first = made(&world, "k", FORM).await.json();
+    assert_eq!(error(&made(&world, "k", FORM).await), (400, json!("invalid_request_error"), json!(null)));
+    assert_eq!(made(&world, "k", FORM).await.json(), first);
+    assert_eq!(world.sandbox.refunds_of("pi_1").len(), 1);
+}
+
+#[tokio::test]
 async fn an_event_is_signed_over_its_bytes_and_goes_to_this_machine_only() {
     let world = world().await;
     world.script("pi_1", &json!(["pending"])).await;

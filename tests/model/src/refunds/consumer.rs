@@ -20,6 +20,7 @@ use protocol::{
     refund::{
         payout::{Finding, State},
         step::Listed,
+        terms::Terms,
     },
 };
 
@@ -145,6 +146,8 @@ impl Refunds {
         let copy = payout(&world.item, run.number);
         match what {
             Do::CrashBefore => None,
+            // For good, whatever the provider has.
+            Do::RefuseForGood => Some(Outcome::LookRefused(Reason { code: String::new(), detail: String::new() })),
             Do::ReadStale => {
                 run.cleared = true;
                 if world.window == Window::Settled && self.has(Mutation::BlindReissue) {
@@ -201,7 +204,7 @@ impl Refunds {
             Some(Outcome::Called(Answer::Heard(finding))) if matches!(*effect, Effect::Look { .. }) => {
                 // rx5: called instead of looked; the machine hears of it as if the listing had shown it.
                 let copy = payout(&world.item, run.number);
-                let listed = Listed { payout: copy, finding };
+                let listed = Listed { payout: copy, finding, terms: Terms::default() };
                 let step = run.machine.take().step(Outcome::Listed(vec![listed]), self.clock(world));
                 self.goes_on(world, run, step);
             }
@@ -231,7 +234,9 @@ impl Refunds {
                 (Do::Error, Some(Fault::Permanent)),
                 (Do::Hold, Some(Fault::Late)),
             ]),
-            Effect::Look { .. } => all.push((Do::ReadStale, Some(Fault::Duplicate))),
+            Effect::Look { .. } => {
+                all.extend([(Do::ReadStale, Some(Fault::Duplicate)), (Do::RefuseForGood, Some(Fault::Permanent))]);
+            }
             Effect::Read | Effect::Prepare | Effect::Release { .. } => {}
         }
         all

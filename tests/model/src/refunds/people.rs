@@ -7,7 +7,7 @@ use super::{
     Refunds,
     config::{NOW, TIMING, decision, payout},
     mutation::Mutation,
-    provider::{Sent, finding},
+    provider::{Sent, finding, reference},
     world::{Desk, Held, World, number, state},
 };
 use crate::{shared::Shared, trace::Do};
@@ -26,6 +26,7 @@ use protocol::{
         payout::{Payout, State},
         person::Seen,
         step::wants_copy,
+        terms::Terms,
         webhook::Event,
     },
 };
@@ -233,9 +234,9 @@ impl Refunds {
 
     /// A person ends the review, by what the provider shows of this refund.
     pub(super) fn resolve(&self, world: &mut World) {
-        let paid = world.provider.alive() > 0;
-        let seen = if paid { Seen::Paid { reference: String::from("re") } } else { Seen::NotPaid };
-        self.change(world, Ask::Resolve { seen, actor: String::new() }, true);
+        let paid = world.provider.alive().next().map(|object| Seen::Paid { reference: reference(object.number) });
+        let seen = paid.unwrap_or(Seen::NotPaid);
+        self.change(world, Ask::Resolve { named: None, seen, actor: String::new() }, true);
     }
 
     /// An event is delivered.
@@ -259,7 +260,8 @@ impl Refunds {
             return;
         }
         let id = format!("{of}{stands:?}");
-        let event = Event { id, created_s: 1, payout: payout(&world.item, of), finding: finding(stands) };
+        let finding = finding(of, stands);
+        let event = Event { id, created_s: 1, payout: payout(&world.item, of), finding, terms: Terms::default() };
         let before = state(&world.item);
         self.change(world, Ask::Event(event), true);
         world.met.taken_back |= before == Some(State::Paid) && state(&world.item) == Some(State::Failed);

@@ -7,7 +7,7 @@
 use super::config::AMOUNT;
 use protocol::{
     answer::Reason,
-    refund::{id::PayoutId, payout::Finding, step::Listed},
+    refund::{id::PayoutId, payout::Finding, step::Listed, terms::Terms},
 };
 
 /// Where an object stands.
@@ -71,8 +71,13 @@ pub(super) fn refused() -> Finding {
     Finding::Refused(reason())
 }
 
-pub(super) fn finding(stands: Stands) -> Finding {
-    let reference = String::from("re");
+/// The provider's id of this payout's object.
+pub(super) fn reference(number: u8) -> String {
+    format!("re{number}")
+}
+
+pub(super) fn finding(number: u8, stands: Stands) -> Finding {
+    let reference = reference(number);
     match stands {
         Stands::Pending => Finding::Pending { reference },
         Stands::Succeeded => Finding::Succeeded { reference },
@@ -105,7 +110,7 @@ impl Provider {
         });
         self.keys[slot] = Some(saved);
         match saved {
-            Saved::Object(stands) => finding(stands),
+            Saved::Object(stands) => finding(number, stands),
             Saved::Refused => refused(),
         }
     }
@@ -131,14 +136,15 @@ impl Provider {
     pub(super) fn list(&self, of: PayoutId) -> Vec<Listed> {
         let listed = |object: &Object| Listed {
             payout: PayoutId { number: u16::from(object.number), ..of },
-            finding: finding(object.stands),
+            finding: finding(object.number, object.stands),
+            terms: Terms::default(),
         };
         self.objects.iter().map(listed).collect()
     }
 
     /// Objects that paid, or still may.
-    pub(super) fn alive(&self) -> usize {
-        self.objects.iter().filter(|object| object.stands != Stands::Failed).count()
+    pub(super) fn alive(&self) -> impl Iterator<Item = &Object> {
+        self.objects.iter().filter(|object| object.stands != Stands::Failed)
     }
 
     /// Whether one of this payout paid, or still may.
