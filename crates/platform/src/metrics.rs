@@ -50,10 +50,14 @@ pub enum Metric {
     AuditFound,
     /// What it could not repair.
     AuditNotRepaired,
+    /// Invocations of it that stopped.
+    AuditFailed,
     /// Calls of the payment provider.
     PayoutCalls,
     /// States of payouts.
     PayoutStates,
+    /// Receives after which a payout waits.
+    PayoutsWaiting,
     /// Webhooks.
     Webhooks,
 }
@@ -84,7 +88,7 @@ const BY_ROUTE: &[&str] = &["route", "method"];
 const BY_PROVIDER: &[&str] = &["provider"];
 
 /// The table, in the order of [`Metric`].
-pub const METRICS: [MetricRow; 18] = [
+pub const METRICS: [MetricRow; 20] = [
     row("Requests", "Count", BY_ROUTE, "HTTP requests answered."),
     row("ClientErrors", "Count", BY_ROUTE, "Those answered with 4xx: 0 or 1 for each, so the average is a rate."),
     row("ServerErrors", "Count", BY_ROUTE, "Those answered with 5xx, likewise."),
@@ -111,12 +115,24 @@ pub const METRICS: [MetricRow; 18] = [
     row("AuditFound", "Count", &[], "Chunks that the audit enqueued again. Expected: 0."),
     row("AuditNotRepaired", "Count", &[], "What the audit found and could not repair. Expected: 0."),
     row(
+        "AuditFailed",
+        "Count",
+        &[],
+        "Invocations of the audit that stopped because the table or a queue did not answer: 0 or 1 for each. Expected: 0.",
+    ),
+    row(
         "PayoutCalls",
         "Count",
         &["call", "class"],
         "Calls of the payment provider that came to an end. Expected of `mismatch`: 0.",
     ),
     row("PayoutStates", "Count", &["state"], "Payouts that got a new state. Expected of `review`: 0."),
+    row(
+        "PayoutsWaiting",
+        "Count",
+        &[],
+        "Receives that leave a payout to be asked for again: no credentials, or an answer that decides nothing (`in_progress`, `not_now`, `credentials`, `not_sent`, `ambiguous`, `lost`); 0 for any other answer.",
+    ),
     row("Webhooks", "Count", &["outcome"], "Webhooks of the payment provider. Expected of `given_up`: 0."),
 ];
 
@@ -203,6 +219,8 @@ mod tests {
         assert_eq!(Metric::Devices.row().dimensions, ["provider", "class"]);
         assert_eq!(Metric::HoldsBegun.row().name, "HoldsBegun");
         assert_eq!(Metric::AuditNotRepaired.row().name, "AuditNotRepaired");
+        assert_eq!(Metric::AuditFailed.row().name, "AuditFailed");
+        assert_eq!(Metric::PayoutsWaiting.row().name, "PayoutsWaiting");
         assert_eq!(Metric::Webhooks as usize + 1, METRICS.len());
     }
 }

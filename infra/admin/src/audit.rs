@@ -16,14 +16,16 @@ pub(crate) async fn run(place: &Place) -> Result<Answer, Failure> {
     let audit = Audit::new(store, deliveries, payouts, place.clock.clone(), place.timing, Arc::new(NoBoundary));
     let report = audit.run(Asked::Now, None).await?;
     let text = format!(
-        "{}: {} items read, {} messages in range; enqueued again: {} without a delivery item, {} stuck in flight, {} \
-         stuck in a retry; {} that only a person can repair.",
+        "{}: {} items read, {} messages in range; enqueued again: {} chunks without a delivery item, {} stuck in \
+         flight, {} stuck in a retry, {} payouts due, {} payouts submitted; {} that only a person can repair.",
         report.ended.as_str(),
         report.scanned,
         report.messages,
         report.no_delivery_item,
         report.stuck_in_flight,
         report.stuck_retry,
+        report.payouts_due,
+        report.payouts_submitted,
         report.not_repaired
     );
     Ok(Answer::new(report_json(&report), text).exit(exit_code(&report)))
