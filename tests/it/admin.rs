@@ -59,6 +59,7 @@ impl Sendonce {
             ("AWS_ENDPOINT_URL_DYNAMODB", ready.dynamodb.clone()),
             ("AWS_ENDPOINT_URL_SQS", ready.sqs.clone()),
             ("AWS_ENDPOINT_URL_SECRETS_MANAGER", ready.sandbox.clone()),
+            ("STRIPE_URL", ready.sandbox.clone()),
         ]);
         Self { program, environment }
     }
@@ -206,7 +207,9 @@ async fn credentials_are_stored_if_they_can_be_any_and_checked() {
         (answer.secret_string.unwrap(), answer.version_id.unwrap())
     };
     let checked = sendonce.json(&["credentials", "check", "--project", "acme"], 0).await;
-    assert_eq!(checked["checks"].as_array().unwrap().iter().map(|c| &c["works"]).collect::<Vec<_>>(), [true, true]);
+    let told: Vec<_> =
+        checked["checks"].as_array().unwrap().iter().map(|c| json!([c["provider"], c["works"]])).collect();
+    assert_eq!(told, [json!(["apns", true]), json!(["fcm", true]), json!(["stripe", true])]);
 
     // The same key file again: a new version, and it works.
     let (good, version) = stored("sendonce/acme/fcm").await;
@@ -252,6 +255,30 @@ async fn credentials_are_stored_if_they_can_be_any_and_checked() {
     assert_eq!((&secret["apps"], &secret["environment"]), (&json!(["com.example.initech"]), &json!("sandbox")));
     // Credentials for other apps than the project's would send a message to the wrong one.
     sendonce.with_input(&put, &apns.to_string()).await.failed("must be the project's first");
+
+    // Stripe's, which a refund needs: the same rules.
+    let (good, version) = stored("sendonce/acme/stripe").await;
+    let put = ["--json", "credentials", "put", "--project", "acme", "--provider", "stripe", "--file", "-"];
+    let again = sendonce.with_input(&put, &good).await.json(0);
+    assert_eq!((&again["secret"], &again["check"]["works"]), (&json!("sendonce/acme/stripe"), &json!(true)));
+    assert_ne!(again["version"], version);
+    for (bad, why) in [
+        ("{}", "these cannot be credentials for stripe: member api_key is missing"),
+        (r#"{"api_key": "sk_test_1", "webhook_secrets": []}"#, "member webhook_secrets must be a list"),
+    ] {
+        sendonce.with_input(&put, bad).await.failed(why);
+    }
+    assert_eq!(stored("sendonce/acme/stripe").await.1, again["version"]);
+    let nobodys = "sk_test_a_key_of_nobody_s";
+    logs::secret(nobodys);
+    let said = sendonce.with_input(&put, &json!({"api_key": nobodys}).to_string()).await;
+    assert!(!said.out.contains(nobodys) && !said.err.contains(nobodys), "{said:?}");
+    let refused = said.json(3);
+    assert_eq!((&refused["check"]["works"], &refused["check"]["refused"]), (&json!(false), &json!(true)));
+    assert!(refused["check"]["report"].as_str().unwrap().contains("Stripe refuses this API key"), "{refused}");
+    sendonce.with_input(&put, &good).await.json(0);
+    let missing = sendonce.json(&["credentials", "check", "--project", "initech", "--provider", "stripe"], 3).await;
+    assert!(missing["checks"][0]["report"].as_str().unwrap().contains("There is no secret"), "{missing}");
     let missing = sendonce.json(&["credentials", "check", "--project", "initech", "--provider", "fcm"], 3).await;
     assert!(missing["checks"][0]["report"].as_str().unwrap().contains("There is no secret"), "{missing}");
     app.stop().await;
@@ -336,6 +363,11 @@ async fn dead_letters_are_shown_and_sent_back_and_an_audit_is_made() {
     // Nothing of it is old enough for the audit.
     let report = sendonce.json(&["audit"], 0).await;
     assert_eq!((&report["finished"], &report["enqueued"]["no_delivery_item"]), (&json!(true), &json!(0)));
+    let text = sendonce.run(&["audit"]).await.out;
+    assert!(
+        text.contains("0 chunks without a delivery item") && text.contains("0 payouts due, 0 payouts submitted"),
+        "{text}"
+    );
     let empty = sendonce.json(&["dead-letters", "redrive"], 0).await;
     assert_eq!(empty["moved"], 0);
     // ministack cannot say whose dead letters a queue has.

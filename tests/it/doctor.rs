@@ -85,6 +85,10 @@ async fn concurrency(State(aws): State<Aws>, Path(name): Path<String>, headers: 
     lambda(&aws, &headers, &uri, &["concurrency", &name])
 }
 
+async fn recursion(State(aws): State<Aws>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
+    lambda(&aws, &headers, &uri, &["recursion", &name])
+}
+
 /// One mapping a page, so that pages are followed.
 async fn mappings(
     State(aws): State<Aws>,
@@ -147,6 +151,7 @@ impl World {
         let router = Router::new()
             .route("/2015-03-31/functions/{name}/configuration", get(configuration))
             .route("/2017-10-31/functions/{name}/concurrency", get(concurrency))
+            .route("/2024-08-31/functions/{name}/recursion-config", get(recursion))
             .route("/2015-03-31/event-source-mappings/", get(mappings))
             .route("/", post(dynamodb))
             .with_state(aws.clone());
@@ -218,6 +223,7 @@ impl World {
                 "s-relay": function(8), "s-dead-letter": function(8), "s-audit": function(900),
             },
             "concurrency": {"s-api": {}, "s-deliver": {"ReservedConcurrentExecutions": 7}},
+            "recursion": {"s-deliver": {"RecursiveLoop": "Allow"}, "s-dead-letter": {"RecursiveLoop": "Allow"}},
             "mappings": {
                 "s-deliver": [other, queue(arn(DELIVERIES).await)],
                 "s-payout": [queue(arn(PAYOUTS).await)],
@@ -289,6 +295,8 @@ async fn each_setting_that_is_broken_is_named_and_no_other() {
         ("/functions/s-dead-letter/Environment/Variables/TIMING".into(), json!("production"), "function dead-letter TIMING"),
         ("/functions/s-dead-letter/Environment/Variables/TIMING".into(), json!("slow"), "function dead-letter TIMING"),
         ("/functions/s-dead-letter".into(), Value::Null, "function dead-letter FunctionName"),
+        ("/recursion/s-deliver/RecursiveLoop".into(), json!("Terminate"), "function deliver RecursiveLoop"),
+        ("/recursion/s-dead-letter/RecursiveLoop".into(), json!("Terminate"), "function dead-letter RecursiveLoop"),
         (format!("{deliver}/State"), json!("Disabled"), "mapping deliver Enabled"),
         (format!("{deliver}/BatchSize"), json!(100), "mapping deliver BatchSize"),
         (format!("{deliver}/FunctionResponseTypes"), none.clone(), "mapping deliver FunctionResponseTypes"),
@@ -397,6 +405,17 @@ async fn each_setting_that_is_broken_is_named_and_no_other() {
     assert_eq!(world.wrong().await, ["queue deliveries dead letters RedrivePolicy"]);
     world.set(DEAD, QueueAttributeName::RedrivePolicy, "").await;
     assert_eq!(world.wrong().await, [""; 0], "all is mended");
+
+    // A redrive policy outlives the queue that it names.
+    let sqs = &world.app.queues.client;
+    let name = format!("{}-gone", world.app.queues.url(DEAD).await.rsplit('/').next().unwrap());
+    let gone = sqs.create_queue().queue_name(&name).send().await.unwrap().queue_url.unwrap();
+    let arn = world.attribute(DEAD, QueueAttributeName::QueueArn).await + "-gone";
+    let other = policy.replace(&world.attribute(DEAD, QueueAttributeName::QueueArn).await, &arn);
+    world.set(DELIVERIES, QueueAttributeName::RedrivePolicy, &other).await;
+    world.aws.said.lock().unwrap()["mappings"]["s-dead-letter"][0]["EventSourceArn"] = json!(arn);
+    sqs.delete_queue().queue_url(gone).send().await.unwrap();
+    assert_eq!(world.wrong().await, ["queue deliveries dead letters Queue"]);
     world.app.stop().await;
 }
 
@@ -412,7 +431,16 @@ async fn the_doctor_says_what_it_needs_and_what_the_stage_asks() {
     let text = world.sendonce.with_input(&["--outputs", "-", "doctor"], &world.outputs.to_string()).await;
     assert!(text.code == 3 && text.out.contains("OF     SETTING") && text.out.contains("2 of"), "{text:?}");
 
+    // What cannot say how it takes loops is no finding, and a queue that is not there is one, not the end.
+    world.aws.said.lock().unwrap()["recursion"] = json!({});
     let all = world.outputs.clone();
+    let output =
+        world.outputs.as_array_mut().unwrap().iter_mut().find(|o| o["OutputKey"] == "ParkingQueueUrl").unwrap();
+    output["OutputValue"] = json!("nobodys");
+    let wrong = world.doctor(&["--stage", "test"]).await.json(3)["wrong"].clone();
+    let named: Vec<_> = wrong.as_array().unwrap().iter().map(|f| (&f["part"], &f["is"])).collect();
+    assert_eq!(named, [(&json!("queue parking"), &json!("missing"))]);
+    world.outputs.clone_from(&all);
     world.outputs.as_array_mut().unwrap().pop();
     world.doctor(&["--stage", "test"]).await.failed("these functions are not known: audit");
     let named = world.doctor(&["--stage", "test", "--function", "audit=s-audit"]).await;

@@ -47,6 +47,13 @@ impl Key {
     }
 }
 
+/// What is wrong with credentials before they are stored, without asking anybody: which member breaks which rule, and never
+/// its value. `None`: they have the form that calls and webhooks need.
+#[must_use]
+pub fn malformed(text: &str) -> Option<String> {
+    Key::parse(text).err().map(|fault| fault.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +81,7 @@ mod tests {
             assert!(wrong.starts_with("member webhook_secrets must be") && !wrong.contains("s3cret"), "{wrong}");
         }
         assert_eq!(Key::parse("s3cret").unwrap_err(), KeyFault::NotAnObject);
+        assert_eq!(malformed("{}").as_deref(), Some("member api_key is missing"));
+        assert_eq!(malformed(r#"{"api_key":"sk_test_1"}"#), None);
     }
 }

@@ -16,6 +16,7 @@ pub mod webhook;
 
 pub use answers::Heard;
 pub use client::{Ask, Looked, Prepared};
+pub use key::malformed;
 pub use outbound::NotPrepared;
 pub use platform::events::PayoutClass as Class;
 pub use settings::{PaymentsSettings, STRIPE_URL};

@@ -15,13 +15,19 @@ use tracing_subscriber::{
 };
 
 /// The crates whose lines below `info` are ours to answer for.
-const OURS: [&str; 15] = [
+const OURS: [&str; 28] = [
     "sendonce",
     "sendonce_http",
     "api",
     "deliver",
     "relay",
     "dead_letter",
+    "audit",
+    "refunds",
+    "payout",
+    "admin",
+    "outbound",
+    "payments",
     "platform",
     "protocol",
     "push",
@@ -30,7 +36,14 @@ const OURS: [&str; 15] = [
     "local",
     "local_sqs",
     "sandbox",
+    "deploy",
+    "fault",
+    "hello",
     "it",
+    "model",
+    "soak",
+    "template",
+    "tidy",
 ];
 
 /// Starts logging at the level of `RUST_LOG`, or as `default` says (for example `info`). A second call changes nothing.
@@ -51,4 +64,28 @@ where
         *metadata.level() <= Level::INFO || OURS.contains(&root)
     });
     tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(writer).with_filter(filter.and(ours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OURS;
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    #[test]
+    fn every_crate_of_the_workspace_is_ours_and_no_other() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+        let manifest = read("Cargo.toml");
+        let members = manifest.split("\nmembers = [").nth(1).unwrap().split(']').next().unwrap();
+        let names = members.split('"').skip(1).step_by(2).map(|folder| {
+            let own = read(&format!("{folder}/Cargo.toml"));
+            own.split("name = \"").nth(1).unwrap().split('"').next().unwrap().replace('-', "_")
+        });
+        // The events' target, which is the admin command's binary too.
+        let mut must: BTreeSet<String> = names.collect();
+        must.insert("sendonce".to_owned());
+        let ours: BTreeSet<String> = OURS.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(ours, must);
+        assert_eq!(OURS.len(), must.len());
+    }
 }

@@ -50,10 +50,14 @@ pub enum Metric {
     AuditFound,
     /// What it could not repair.
     AuditNotRepaired,
+    /// Invocations of it that stopped.
+    AuditFailed,
     /// Calls of the payment provider.
     PayoutCalls,
     /// States of payouts.
     PayoutStates,
+    /// Receives after which a payout waits.
+    PayoutsWaiting,
     /// Webhooks.
     Webhooks,
     /// Payouts of which the provider lists more than one refund.
@@ -115,12 +119,24 @@ pub const METRICS: [MetricRow; 20] = [
     row("AuditFound", "Count", &[], "Chunks that the audit enqueued again. Expected: 0."),
     row("AuditNotRepaired", "Count", &[], "What the audit found and could not repair. Expected: 0."),
     row(
+        "AuditFailed",
+        "Count",
+        &[],
+        "Invocations of the audit that stopped because the table or a queue did not answer: 0 or 1 for each. Expected: 0.",
+    ),
+    row(
         "PayoutCalls",
         "Count",
         &["call", "class"],
         "Calls of the payment provider that came to an end. Expected of `mismatch`: 0.",
     ),
     row("PayoutStates", "Count", &["state"], "Payouts that got a new state. Expected of `review`: 0."),
+    row(
+        "PayoutsWaiting",
+        "Count",
+        &[],
+        "Receives that leave a payout to be asked for again: no credentials, or an answer that decides nothing (`in_progress`, `not_now`, `credentials`, `not_sent`, `ambiguous`, `lost`); 0 for any other answer.",
+    ),
     row("Webhooks", "Count", &["outcome"], "Webhooks of the payment provider. Expected of `given_up`: 0."),
     row(
         "PayoutsDoubled",
@@ -214,7 +230,9 @@ mod tests {
         assert_eq!(Metric::Devices.row().dimensions, ["provider", "class"]);
         assert_eq!(Metric::HoldsBegun.row().name, "HoldsBegun");
         assert_eq!(Metric::AuditNotRepaired.row().name, "AuditNotRepaired");
-        assert_eq!(Metric::Webhooks.row().name, "Webhooks");
+        assert_eq!(Metric::AuditFailed.row().name, "AuditFailed");
+        assert_eq!(Metric::PayoutsWaiting.row().name, "PayoutsWaiting");
         assert_eq!(Metric::PayoutsInReview as usize + 1, METRICS.len());
+        assert_eq!(Metric::Webhooks.row().name, "Webhooks");
     }
 }

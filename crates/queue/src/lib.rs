@@ -6,6 +6,8 @@
 mod ascii;
 mod consume;
 mod envelope;
+#[cfg(test)]
+mod older_tests;
 mod parked;
 mod send;
 

@@ -3,7 +3,7 @@
 use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use payout::{Payout, Settings};
-use platform::{Clock, EnvReader, NoBoundary};
+use platform::{Clock, EnvReader, NoBoundary, deadline_ms};
 use std::sync::Arc;
 
 #[tokio::main]
@@ -13,7 +13,8 @@ async fn main() -> Result<(), Error> {
     let settings = Settings::read(EnvReader::process())?;
     let function = &Payout::deployed(settings, Clock::system(), Arc::new(NoBoundary)).await;
     run(service_fn(async move |event: LambdaEvent<SqsEvent>| {
-        Ok::<_, Error>(function.handle(event.payload, event.context.deadline).await)
+        let ends_ms = deadline_ms(event.context.deadline, function.clock.now_ms(), function.timing.function);
+        Ok::<_, Error>(function.handle(event.payload, ends_ms).await)
     }))
     .await
 }

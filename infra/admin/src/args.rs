@@ -64,15 +64,16 @@ pub enum Command {
     /// Copies that were received too often: show them, send them back.
     #[command(subcommand)]
     DeadLetters(DeadLetters),
-    /// Makes one whole audit: chunks that seem to have no copy are enqueued again, and counted.
+    /// Makes one whole audit: chunks and payouts that seem to have no copy are enqueued again, and counted.
     ///
-    /// Reads the whole table. The queue is DELIVERIES_QUEUE_URL. Exit code 3: something was enqueued again.
+    /// Reads the whole table. The queues are DELIVERIES_QUEUE_URL and PAYOUTS_QUEUE_URL, or the stack's outputs. Exit code 3:
+    /// something was enqueued again.
     Audit,
     /// Compares a deployment with what the design needs, and names each setting that is wrong.
     ///
     /// The table (keys, stream, time to live, indexes, recovery), the queues (visibility, retention, redrive), the event
-    /// source mappings (batches, partial failures, filters, concurrency) and the functions (timeouts, settings). It only
-    /// reads. Exit code 3: something is wrong. The local system has no Lambda: there it looks at the table and the queues.
+    /// source mappings (batches, partial failures, filters, concurrency) and the functions (timeouts, loops,
+    /// settings). It only reads. Exit code 3: something is wrong. The local system has no Lambda: there it looks at the table and the queues.
     Doctor(Doctor),
 }
 
@@ -94,7 +95,8 @@ pub struct Doctor {
     /// The parking queue, by name or URL [default: the output ParkingQueueUrl, or PARKING_QUEUE_URL].
     #[arg(long, value_name = "QUEUE")]
     pub parking_queue: Option<String>,
-    /// The name of a function, as api=NAME; likewise deliver, relay, dead-letter, audit [default: the stack's outputs].
+    /// The name of a function, as api=NAME; likewise refunds, deliver, payout, relay, dead-letter, audit [default: the
+    /// stack's outputs].
     #[arg(long = "function", value_name = "KIND=NAME")]
     pub functions: Vec<String>,
 }
@@ -178,20 +180,28 @@ pub enum Keys {
     Revoke(OneKey),
 }
 
-/// A push provider.
+/// A provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProviderName {
     /// Apple Push Notification service.
     Apns,
     /// Firebase Cloud Messaging.
     Fcm,
+    /// Stripe, for refunds.
+    Stripe,
 }
 
-impl From<ProviderName> for Provider {
-    fn from(name: ProviderName) -> Self {
-        match name {
-            ProviderName::Apns => Self::Apns,
-            ProviderName::Fcm => Self::Fcm,
+impl ProviderName {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Apns, Self::Fcm, Self::Stripe];
+
+    /// Its name, in the names of secrets too.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Apns => Provider::Apns.as_str(),
+            Self::Fcm => Provider::Fcm.as_str(),
+            Self::Stripe => payments::PROVIDER,
         }
     }
 }
@@ -212,9 +222,11 @@ pub enum Credentials {
     ///
     /// What cannot be a credential of this provider is refused before anything is stored.
     Put(PutCredentials),
-    /// Asks the providers whether they take a project's credentials as they are stored now. No device is reached.
+    /// Asks the providers whether they take a project's credentials as they are stored now. No device is reached, and nothing
+    /// is paid: Stripe is asked for the refunds of a payment that nobody has, so whether a restricted key may write them,
+    /// and whether the webhook secrets are the right ones, is not known by it.
     ///
-    /// Exit code 3: refused.
+    /// Stripe is at STRIPE_URL [default: https://api.stripe.com, and with --local the sandbox]. Exit code 3: refused.
     Check {
         /// The project.
         #[arg(long, value_name = "NAME")]
@@ -235,7 +247,8 @@ pub struct PutCredentials {
     #[arg(long)]
     pub provider: ProviderName,
     /// fcm: the service account's key file as Google's console gives it. apns: Apple's .p8 file, with the two ids
-    /// below, or the whole secret as JSON. "-" reads stdin.
+    /// below, or the whole secret as JSON. stripe: {"api_key": "sk_…", "webhook_secrets": ["whsec_…", …]}; without webhook
+    /// secrets the project's webhooks are refused. "-" reads stdin.
     #[arg(long, value_name = "PATH")]
     pub file: PathBuf,
     /// apns: the id of the key in a .p8 file.

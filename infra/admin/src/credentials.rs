@@ -1,37 +1,37 @@
 //! Commands about provider credentials.
 
+mod check;
+
 use crate::{
-    EXIT_FAILED, EXIT_FOUND, EXIT_OK,
+    EXIT_OK,
     answer::Answer,
-    args::{Credentials, Environment, PutCredentials},
+    args::{Credentials, Environment, ProviderName, PutCredentials},
     failure::{Failure, said},
     place::Place,
     projects::existing,
 };
 use aws_sdk_secretsmanager::Client;
-use protocol::timing::Timing;
-use push::{Provider, Push, Report, malformed};
+use check::{Checked, Checker};
+use push::Provider;
 use serde_json::{Value, json};
 use std::{io::Read, path::Path};
-use store::{Project, Store};
+use store::Project;
 
 /// Longest file that is read, in bytes: a secret has at most 65,536 (AWS Secrets Manager quotas).
 const FILE_MAX: u64 = 65_536;
-/// How long reading a secret and getting an access token may take together, in ms.
-const PREPARED_WITHIN_MS: u64 = 15_000;
 
 pub(crate) async fn run(place: &Place, command: Credentials) -> Result<Answer, Failure> {
     match command {
         Credentials::Put(command) => put(place, command).await,
-        Credentials::Check { project, provider } => check(place, &project, provider.map(Provider::from)).await,
+        Credentials::Check { project, provider } => check(place, &project, provider).await,
     }
 }
 
 async fn put(place: &Place, command: PutCredentials) -> Result<Answer, Failure> {
-    let provider = Provider::from(command.provider);
+    let provider = command.provider;
     let store = place.store().await?;
     let project = existing(place, &store, &command.project).await?;
-    let text = secret(&command, provider, &project, &read(&command.file)?)?;
+    let text = secret(&command, &project, &read(&command.file)?)?;
     let name = secret_name(place, &command.project, provider)?;
     let secrets = place.secrets().await?;
     let version = store_secret(&secrets, &name, &text).await?;
@@ -41,19 +41,12 @@ async fn put(place: &Place, command: PutCredentials) -> Result<Answer, Failure> 
     if command.no_check {
         return Ok(Answer::new(value, stored));
     }
-    let push = push(place, secrets, store)?;
-    let report = push.check(&command.project, provider).await;
-    value["check"] = report_json(&report);
-    Ok(Answer::new(value, format!("{stored}\n{report}")).exit(exit(&report)))
+    let checked = Checker::new(place, secrets, store)?.check(&command.project, provider).await;
+    value["check"] = checked.json();
+    Ok(Answer::new(value, format!("{stored}\n{}", checked.report)).exit(checked.exit()))
 }
 
-/// A way to the providers. A person waits longer for an answer than a consumer may under its lease.
-fn push(place: &Place, secrets: Client, store: Store) -> Result<Push, Failure> {
-    let timing = Timing { token: PREPARED_WITHIN_MS, ..Timing::PRODUCTION };
-    Ok(Push::new(place.secret_name()?, secrets, store, place.clock.clone(), timing))
-}
-
-fn secret_name(place: &Place, project: &str, provider: Provider) -> Result<String, Failure> {
+fn secret_name(place: &Place, project: &str, provider: ProviderName) -> Result<String, Failure> {
     Ok(place.secret_name()?.secret_name.replace("{provider}", provider.as_str()).replace("{project}", project))
 }
 
@@ -73,9 +66,10 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// The text to store: what the file holds, or Apple's key with the ids that belong to it.
-fn secret(command: &PutCredentials, provider: Provider, project: &Project, file: &str) -> Result<String, Failure> {
+fn secret(command: &PutCredentials, project: &Project, file: &str) -> Result<String, Failure> {
+    let provider = command.provider;
     let text = match (&command.key_id, &command.team_id) {
-        (Some(_), _) | (_, Some(_)) if provider != Provider::Apns => {
+        (Some(_), _) | (_, Some(_)) if provider != ProviderName::Apns => {
             return Err(said("--key-id and --team-id go with --provider apns"));
         }
         (Some(key_id), Some(team_id)) => {
@@ -94,7 +88,7 @@ fn secret(command: &PutCredentials, provider: Provider, project: &Project, file:
                 json!({"key": file, "key_id": key_id, "team_id": team_id, "environment": environment, "apps": apps});
             secret.to_string()
         }
-        _ if provider == Provider::Apns && !file.trim_start().starts_with('{') => {
+        _ if provider == ProviderName::Apns && !file.trim_start().starts_with('{') => {
             return Err(said(
                 "a .p8 file alone is not enough: give --key-id and --team-id, as Apple's portal shows them",
             ));
@@ -102,12 +96,22 @@ fn secret(command: &PutCredentials, provider: Provider, project: &Project, file:
         _ => file.to_owned(),
     };
     if let Some(fault) = malformed(provider, &text) {
+        let provider = provider.as_str();
         return Err(said(format!("nothing was stored: these cannot be credentials for {provider}: {fault}")));
     }
-    if provider == Provider::Apns {
+    if provider == ProviderName::Apns {
         same_default_app(&text, project)?;
     }
     Ok(text)
+}
+
+/// What each provider's own reader says of a text.
+fn malformed(provider: ProviderName, text: &str) -> Option<String> {
+    match provider {
+        ProviderName::Apns => push::malformed(Provider::Apns, text),
+        ProviderName::Fcm => push::malformed(Provider::Fcm, text),
+        ProviderName::Stripe => payments::malformed(text),
+    }
 }
 
 /// A message that names no app goes to the project's first, and it is the credentials' first that it then gets.
@@ -140,43 +144,26 @@ async fn store_secret(client: &Client, name: &str, text: &str) -> Result<String,
     }
 }
 
-async fn check(place: &Place, project: &str, only: Option<Provider>) -> Result<Answer, Failure> {
+async fn check(place: &Place, project: &str, only: Option<ProviderName>) -> Result<Answer, Failure> {
     let store = place.store().await?;
     existing(place, &store, project).await?;
-    let secrets = place.secrets().await?;
-    let push = push(place, secrets, store)?;
-    let mut reports = Vec::new();
-    for provider in only.map_or_else(|| vec![Provider::Apns, Provider::Fcm], |only| vec![only]) {
-        reports.push((provider, push.check(project, provider).await));
+    let checker = Checker::new(place, place.secrets().await?, store)?;
+    let mut checks = Vec::new();
+    for provider in only.map_or_else(|| ProviderName::ALL.to_vec(), |only| vec![only]) {
+        checks.push((provider.as_str(), checker.check(project, provider).await));
     }
-    // A project without iPhones needs no key of Apple's; one without any credentials cannot send at all.
-    let missing = |report: &Report| matches!(report, Report::SecretMissing { .. });
-    let some = reports.iter().any(|(_, report)| !missing(report));
-    let judged = reports.iter().filter(|(_, report)| !(some && missing(report)));
-    let exit = judged.map(|(_, report)| exit(report)).max().unwrap_or(EXIT_OK);
-    let text: String = reports.iter().map(|(provider, report)| format!("{provider}: {report}\n")).collect();
-    let checks: Vec<_> = reports
+    // A project without iPhones needs no key of Apple's; one without any credentials cannot send or pay at all.
+    let some = checks.iter().any(|(_, checked)| !checked.missing);
+    let judged = checks.iter().filter(|(_, checked)| !(some && checked.missing));
+    let exit = judged.map(|(_, checked)| checked.exit()).max().unwrap_or(EXIT_OK);
+    let text: String = checks.iter().map(|(provider, checked)| format!("{provider}: {}\n", checked.report)).collect();
+    let checks: Vec<_> = checks
         .iter()
-        .map(|(provider, report)| {
-            let mut value = report_json(report);
-            value["provider"] = json!(provider.as_str());
+        .map(|(provider, checked): &(&str, Checked)| {
+            let mut value = checked.json();
+            value["provider"] = json!(provider);
             value
         })
         .collect();
     Ok(Answer::new(json!({"project": project, "checks": checks}), text).exit(exit))
-}
-
-fn report_json(report: &Report) -> Value {
-    json!({"works": report.works(), "refused": report.refused(), "report": report.to_string()})
-}
-
-fn exit(report: &Report) -> u8 {
-    if report.works() {
-        EXIT_OK
-    } else if report.refused() {
-        EXIT_FOUND
-    } else {
-        // Nobody knows: the same question may be answered later.
-        EXIT_FAILED
-    }
 }

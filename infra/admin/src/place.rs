@@ -10,6 +10,7 @@ use crate::{
     outputs,
 };
 use aws_config::SdkConfig;
+use payments::PaymentsSettings;
 use platform::{AwsTimeouts, Clock, EnvReader, aws_config_at, aws_config_for_person};
 use protocol::timing::Timing;
 use push::PushSettings;
@@ -133,6 +134,20 @@ impl Place {
                 |name: &String| name.contains("{project}") && name.contains("{provider}"),
             ),
         };
+        Ok(env.finish(settings)?)
+    }
+
+    /// How the payment provider's secrets are named, and where it is. The local system has it where its secrets are.
+    pub(crate) fn payments(&self) -> Result<PaymentsSettings, Failure> {
+        let sandbox = || {
+            let secrets = Service::SecretsManager;
+            variable(secrets.variable()).unwrap_or_else(|| secrets.local().to_owned())
+        };
+        let mut env = EnvReader::from_source(|name| match name {
+            "STRIPE_URL" => variable(name).or_else(|| self.given.local.then(sandbox)),
+            _ => self.output("SecretName").or_else(|| variable(name)),
+        });
+        let settings = PaymentsSettings::read(&mut env);
         Ok(env.finish(settings)?)
     }
 

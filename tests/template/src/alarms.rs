@@ -50,11 +50,10 @@ pub fn faults(template: &Value, alarms: &Value, runbook: &str) -> Faults {
             }
             _ => faults.push(format!("{name} says {description:?}, which names no section of {RUNBOOK}")),
         }
-        for actions in ["AlarmActions", "OKActions"] {
-            let told =
-                alarm[actions]["Fn::If"][0] == "HasTopic" && alarm[actions].to_string().contains("AlarmTopicArn");
-            equal(&mut faults, &format!("that {actions} of {name} go to the topic"), told, true);
-        }
+        // Which of them tell that they are over is the table's.
+        let actions = &alarm["AlarmActions"];
+        let told = actions["Fn::If"][0] == "HasTopic" && actions.to_string().contains("AlarmTopicArn");
+        equal(&mut faults, &format!("that AlarmActions of {name} go to the topic"), told, true);
         for metric in metrics(alarm) {
             if metric["Namespace"] == NAMESPACE {
                 ours(name, metric, &mut faults);

@@ -1,15 +1,19 @@
 //! template.yaml held to the code: each module is one comparison, a function from a template to its faults in words.
 //!
 //! Called by `tests/agreement.rs` with the template as it is, which must have no fault, and by `tests/mutations.rs` with
-//! one thing in it changed, which must be named. Nothing here knows a number or a name of its own: what is right comes
-//! from `protocol`, from the functions' settings and binaries, from the running local system, and from the documents.
+//! one thing in it changed, which must be named. Nothing here but [`alarm_table`] knows a number or a name of its own:
+//! what is right comes from `protocol`, from the functions' settings and binaries, from the running local system, and from
+//! the documents.
 
+pub mod alarm_table;
 pub mod alarms;
 pub mod binary;
+pub mod loops;
 pub mod policy;
 pub mod read;
 pub mod resolve;
 pub mod routes;
+pub mod runbook;
 pub mod settings;
 pub mod source;
 pub mod timing;

@@ -85,7 +85,7 @@ fn needed(
 }
 
 /// A member that may be one thing or a list of them.
-fn list(value: &Value) -> Vec<Value> {
+pub(crate) fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_else(|| vec![value.clone()])
 }
 
@@ -111,10 +111,30 @@ fn granted(role: &Value, name: &str, faults: &mut Faults) -> Allowed {
     granted
 }
 
+/// What would allow something beside the roles' own policies, where nobody here looks.
+fn elsewhere(template: &Value, faults: &mut Faults) {
+    for (name, resource) in template["Resources"].as_object().into_iter().flatten() {
+        let kind = resource["Type"].as_str().unwrap_or_default();
+        if kind.starts_with("AWS::IAM::") && kind != "AWS::IAM::Role" {
+            faults.push(format!("{name} is {kind}, which allows what no function's own role says"));
+        }
+        if kind == "AWS::Serverless::Connector" || !resource["Connectors"].is_null() {
+            faults.push(format!("{name} has a connector, which writes policies of SAM's own"));
+        }
+    }
+    let places = functions(template).into_iter().map(|function| (function.name, function.properties));
+    for (name, properties) in places.chain([("Globals", &template["Globals"]["Function"])]) {
+        if !properties["Policies"].is_null() {
+            faults.push(format!("{name} has Policies, which SAM makes a role of"));
+        }
+    }
+}
+
 /// What is allowed without need, or needed without being allowed.
 #[must_use]
 pub fn faults(template: &Value, operations: &Operations) -> Faults {
     let mut faults = Faults::new();
+    elsewhere(template, &mut faults);
     let mut roles = BTreeSet::new();
     for function in functions(template) {
         let Some(role) = named(&function.properties["Role"]) else {

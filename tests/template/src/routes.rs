@@ -6,8 +6,11 @@ use crate::{
     read::{functions, named, of_type},
 };
 use sendonce_http::contract::{ROUTES, Route};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// The one HTTP API.
+const API: &str = "HttpApi";
 
 /// Every function that answers HTTP, with the requests of the contract that are its own.
 fn contracts() -> [(&'static str, Vec<String>); 2] {
@@ -63,6 +66,7 @@ pub fn faults(template: &Value) -> Faults {
         let invoked = of_type(template, "AWS::Lambda::Permission")
             .any(|(_, permission)| named(&permission["Properties"]["FunctionName"]) == Some(function));
         equal(&mut faults, &format!("that API Gateway may invoke the function of {name}"), invoked, true);
+        equal(&mut faults, &format!("the API of {name}"), named(&route["ApiId"]), Some(API));
     }
     let default = routes.iter().find(|(key, _)| *key == "$default").and_then(|(_, binary)| *binary);
     equal(&mut faults, "who answers what no route names", default, Some("api"));
@@ -79,16 +83,43 @@ pub fn faults(template: &Value) -> Faults {
         }
     }
     for (name, integration) in of_type(template, "AWS::ApiGatewayV2::Integration") {
-        let version = integration["Properties"]["PayloadFormatVersion"].as_str();
+        let integration = &integration["Properties"];
+        let version = integration["PayloadFormatVersion"].as_str();
         equal(&mut faults, &format!("the payload format of {name}"), version, Some("2.0"));
+        equal(&mut faults, &format!("the type of {name}"), integration["IntegrationType"].as_str(), Some("AWS_PROXY"));
+        equal(&mut faults, &format!("the API of {name}"), named(&integration["ApiId"]), Some(API));
     }
-    for (name, stage) in of_type(template, "AWS::ApiGatewayV2::Stage") {
-        let settings = &stage["Properties"]["DefaultRouteSettings"];
+    permissions(template, &mut faults);
+    let stages: Vec<(&str, &Value)> = of_type(template, "AWS::ApiGatewayV2::Stage").collect();
+    equal(&mut faults, "the number of stages", stages.len(), 1);
+    for (name, stage) in stages {
+        let stage = &stage["Properties"];
+        // Any other name would be a part of every path, and a stage that is not deployed by itself keeps its old routes.
+        equal(&mut faults, &format!("StageName of {name}"), &stage["StageName"], &json!("$default"));
+        equal(&mut faults, &format!("AutoDeploy of {name}"), &stage["AutoDeploy"], &json!(true));
+        equal(&mut faults, &format!("the API of {name}"), named(&stage["ApiId"]), Some(API));
+        let settings = &stage["DefaultRouteSettings"];
         for limit in ["ThrottlingRateLimit", "ThrottlingBurstLimit"] {
             equal(&mut faults, &format!("that {name} has a {limit}"), named(&settings[limit]).is_some(), true);
         }
     }
     faults
+}
+
+/// Who may invoke a function: API Gateway, for this API's requests and for no other's. Without a source any API of any
+/// account could.
+fn permissions(template: &Value, faults: &mut Faults) {
+    let api = "arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${HttpApi}/*".replace("HttpApi", API);
+    for (name, permission) in of_type(template, "AWS::Lambda::Permission") {
+        let permission = &permission["Properties"];
+        for (member, must) in [
+            ("Action", json!("lambda:InvokeFunction")),
+            ("Principal", json!("apigateway.amazonaws.com")),
+            ("SourceArn", json!({"Fn::Sub": api})),
+        ] {
+            equal(faults, &format!("{member} of {name}"), &permission[member], &must);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::{
     read::{functions, named},
     resolve::resolve,
 };
+use fancy_regex::Regex;
 use platform::{EnvReader, SettingsError};
 use serde_json::{Map, Value};
 use std::{cell::RefCell, collections::BTreeSet};
@@ -36,6 +37,45 @@ pub fn refusals(binary: &str, set: &[(&str, &str)]) -> Vec<String> {
     let read = SETTINGS.iter().find(|(name, _)| *name == binary).map(|(_, read)| read);
     read.and_then(|read| read(EnvReader::from_source(value)).err()).map(|refused| refused.0).unwrap_or_default()
 }
+
+/// Values of a parameter that becomes a variable of a function, good ones and bad ones.
+const SAMPLES: [(&str, &str, &str, &[&str]); 2] = [
+    (
+        "StripeUrl",
+        "STRIPE_URL",
+        "payout",
+        &[
+            "https://api.stripe.com",
+            "https://stripe.example/",
+            "http://127.0.0.1:12111",
+            "http://localhost:8090",
+            "http://[::1]:8090",
+            "http://api.stripe.com",
+            "http://127.0.0.1.example",
+            "ftp://127.0.0.1",
+            "api.stripe.com",
+            "https://",
+        ],
+    ),
+    (
+        "CorsOrigins",
+        "CORS_ORIGINS",
+        "api",
+        &[
+            "",
+            "https://console.example",
+            "https://console.example,http://127.0.0.1:5173",
+            "https://a.example, https://b.example:8443",
+            "*",
+            "https://*.example",
+            "https://a.example/",
+            "https://a.example,x",
+            "https://A.example",
+            "https://a.example:443",
+            "a.example",
+        ],
+    ),
+];
 
 /// Where a variable leads: the resource that its value must refer to.
 const REFERS: [(&str, &str); 4] = [
@@ -81,6 +121,27 @@ pub fn faults(template: &Value) -> Faults {
             if let Some(value) = set.get(variable) {
                 equal(&mut faults, &format!("{variable} of {}", function.name), named(value), Some(resource));
             }
+        }
+    }
+    faults
+}
+
+/// Where a parameter's pattern and the settings judge a value differently: the stack would take what no function starts
+/// with, or refuse what they all take.
+#[must_use]
+pub fn patterns(template: &Value) -> Faults {
+    let mut faults = Faults::new();
+    for (parameter, variable, binary, samples) in SAMPLES {
+        let pattern = template["Parameters"][parameter]["AllowedPattern"].as_str().unwrap_or(".*");
+        // CloudFormation holds the whole value to it.
+        let Ok(pattern) = Regex::new(&format!("^(?:{pattern})$")) else {
+            faults.push(format!("the pattern of {parameter} cannot be read"));
+            continue;
+        };
+        for value in samples {
+            let refused = refusals(binary, &[(variable, value)]).iter().any(|fault| fault.starts_with(variable));
+            let is = pattern.is_match(value).unwrap_or_default();
+            equal(&mut faults, &format!("that {parameter} may be {value:?}"), is, !refused);
         }
     }
     faults

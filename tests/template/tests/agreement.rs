@@ -5,7 +5,9 @@
 use protocol::timing::Timing;
 use serde_json::Value;
 use std::{collections::BTreeSet, fs};
-use template::{alarms, binary, policy, read, routes, settings, source, timing, wiring, yaml};
+use template::{
+    alarm_table, alarms, binary, loops, policy, read, routes, runbook, settings, source, timing, wiring, yaml,
+};
 
 fn template() -> Value {
     yaml::load("template.yaml").unwrap()
@@ -47,6 +49,16 @@ fn every_policy_allows_what_the_binary_does_and_nothing_else() {
 }
 
 #[test]
+fn parameters_take_what_the_functions_start_with() {
+    none(&settings::patterns(&template()));
+}
+
+#[test]
+fn only_a_loop_that_is_meant_is_allowed() {
+    none(&loops::faults(&template()));
+}
+
+#[test]
 fn every_request_reaches_its_function() {
     none(&routes::faults(&template()));
 }
@@ -54,6 +66,16 @@ fn every_request_reaches_its_function() {
 #[test]
 fn every_alarm_has_a_section_of_the_runbook_and_a_metric_that_is_written() {
     none(&alarms::faults(&template(), &yaml::load("infra/aws/alarms.yaml").unwrap(), &alarms::runbook().unwrap()));
+}
+
+#[test]
+fn every_alarm_watches_what_the_table_says() {
+    none(&alarm_table::faults(&yaml::load("infra/aws/alarms.yaml").unwrap()));
+}
+
+#[test]
+fn every_query_of_the_documents_finds_an_event() {
+    none(&runbook::faults(&alarms::runbook().unwrap()));
 }
 
 #[test]

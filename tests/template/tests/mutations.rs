@@ -6,9 +6,9 @@
 use protocol::timing::Timing;
 use serde_json::{Value, json};
 use template::{
-    alarms,
+    alarm_table, alarms,
     binary::{self, Operations},
-    policy, read, routes, settings, source, timing, wiring, yaml,
+    loops, policy, read, routes, runbook, settings, source, timing, wiring, yaml,
 };
 
 /// The template with what stands at `pointer` replaced (or removed, if by null).
@@ -199,6 +199,11 @@ fn an_action_too_many_or_too_few_is_named() {
         ("ApiRole/Properties/ManagedPolicyArns", json!(["arn:aws:iam::aws:policy/Admin"]), "managed policies"),
         ("ApiFunction/Properties/Role", json!({"Fn::GetAtt": ["DeliverRole", "Arn"]}), "two functions"),
         ("ApiFunction/Properties/Role", Value::Null, "no role of its own"),
+        ("Wide", json!({"Type": "AWS::IAM::Policy", "Properties": {"Roles": []}}), "Wide is AWS::IAM::Policy"),
+        ("Wide", json!({"Type": "AWS::IAM::ManagedPolicy"}), "Wide is AWS::IAM::ManagedPolicy"),
+        ("Wide", json!({"Type": "AWS::Serverless::Connector"}), "Wide has a connector"),
+        ("ApiFunction/Connectors", json!({"Reads": {}}), "ApiFunction has a connector"),
+        ("ApiFunction/Properties/Policies", json!(["AmazonSQSFullAccess"]), "ApiFunction has Policies"),
     ] {
         names(&policy::faults(&template(pointer, to), &operations), &[word]);
     }
@@ -223,7 +228,15 @@ fn a_route_that_leads_nowhere_is_named() {
         ("SendRoute/Properties/Target", json!({"Fn::Sub": "integrations/${Other}"}), "who answers POST /v1/messages"),
         ("SendRoute/Properties/RouteKey", json!("POST /v2/messages"), "no function has a route"),
         ("ApiIntegration/Properties/PayloadFormatVersion", json!("1.0"), "payload format"),
+        ("ApiIntegration/Properties/IntegrationType", json!("HTTP_PROXY"), "the type of ApiIntegration"),
+        ("SendRoute/Properties/ApiId", json!({"Ref": "OtherApi"}), "the API of SendRoute"),
         ("ApiPermission", Value::Null, "may invoke"),
+        ("ApiPermission/Properties/Principal", json!("*"), "Principal of ApiPermission"),
+        ("ApiPermission/Properties/Action", json!("lambda:*"), "Action of ApiPermission"),
+        ("ApiPermission/Properties/SourceArn", Value::Null, "SourceArn of ApiPermission"),
+        ("HttpStage/Properties/StageName", json!("v1"), "StageName of HttpStage"),
+        ("HttpStage/Properties/AutoDeploy", json!(false), "AutoDeploy of HttpStage"),
+        ("HttpStage", Value::Null, "the number of stages"),
         ("HttpStage/Properties/DefaultRouteSettings/ThrottlingBurstLimit", Value::Null, "ThrottlingBurstLimit"),
     ] {
         names(&routes::faults(&template(pointer, to)), &[word]);
@@ -237,10 +250,10 @@ fn an_alarm_without_a_section_a_metric_or_a_topic_is_named() {
     for (pointer, to, word) in [
         ("Parked/Properties/AlarmDescription", json!("Something lies in the queue. docs/RUNBOOK.md#no"), "no section"),
         ("Parked/Properties/AlarmDescription", json!("docs/RUNBOOK.md#parked"), "no section"),
-        ("Holds", Value::Null, "section holds of docs/RUNBOOK.md has no alarm"),
-        ("Holds/Properties/AlarmActions", json!([]), "AlarmActions of Holds"),
-        ("Holds/Properties/Metrics/1/MetricStat/Metric/MetricName", json!("Holds"), "which nothing writes"),
-        ("Holds/Properties/Metrics/1/MetricStat/Metric/Dimensions", Value::Null, "dimensions of HoldsBegun"),
+        ("Parked", Value::Null, "section parked of docs/RUNBOOK.md has no alarm"),
+        ("HoldsFcm/Properties/AlarmActions", json!([]), "AlarmActions of HoldsFcm"),
+        ("HoldsFcm/Properties/MetricName", json!("Holds"), "which nothing writes"),
+        ("HoldsFcm/Properties/Dimensions", Value::Null, "dimensions of HoldsBegun"),
     ] {
         let alarms = changed(file, &format!("/Resources/{pointer}"), to);
         names(&alarms::faults(&template_now, &alarms, &runbook), &[word]);
@@ -255,6 +268,92 @@ fn an_alarm_without_a_section_a_metric_or_a_topic_is_named() {
     ] {
         names(&alarms::faults(&template(pointer, to), &alarms, &runbook), &[word]);
     }
+}
+
+#[test]
+fn an_alarm_that_watches_something_else_is_named() {
+    let topic = json!({"Fn::If": ["HasTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]});
+    let errors = "FunctionErrors/Properties/Metrics";
+    for (pointer, to, word) in [
+        ("RelayBehind/Properties/Threshold", json!(900_000), "Threshold of RelayBehind"),
+        ("RelayBehind/Properties/ComparisonOperator", json!("LessThanThreshold"), "ComparisonOperator of RelayBehind"),
+        ("RelayBehind/Properties/Statistic", json!("Minimum"), "what RelayBehind watches"),
+        ("OldDeliveries/Properties/Period", json!(60), "what OldDeliveries watches"),
+        ("OldDeliveries/Properties/EvaluationPeriods", json!(1), "EvaluationPeriods of OldDeliveries"),
+        ("DeadLetters/Properties/DatapointsToAlarm", json!(1), "DatapointsToAlarm of DeadLetters"),
+        ("OldPayouts/Properties/Dimensions/0/Value/Ref", json!("DeliveriesQueue"), "what OldPayouts watches"),
+        ("WaitingPayouts/Properties/MetricName", json!("WaitingCopies"), "what WaitingPayouts watches"),
+        ("Parked/Properties/TreatMissingData", json!("notBreaching"), "TreatMissingData of Parked"),
+        ("HoldsApns/Properties/Dimensions/0/Value", json!("fcm"), "what HoldsApns watches"),
+        ("HoldsApns/Properties/TreatMissingData", json!("notBreaching"), "TreatMissingData of HoldsApns"),
+        ("HoldsApns/Properties/OKActions", topic, "OKActions of HoldsApns"),
+        ("RelayBehind/Properties/OKActions", Value::Null, "OKActions of RelayBehind"),
+        ("AuditErrors/Properties/EvaluationPeriods", json!(3), "EvaluationPeriods of AuditErrors"),
+        ("PaidTwice/Properties/Dimensions/0/Value", json!("applied"), "what PaidTwice watches"),
+        ("PaidTwice", Value::Null, "there is no alarm PaidTwice"),
+        ("Other", json!({"Type": "AWS::CloudWatch::Alarm"}), "Other is in no row"),
+        (&format!("{errors}/0/Expression"), json!("apiFunction + payoutFunction"), "what FunctionErrors watches"),
+        (&format!("{errors}/1/MetricStat/Metric/Dimensions/0/Value/Ref"), json!("X"), "what FunctionErrors watches"),
+        (&format!("{errors}/2/MetricStat/Stat"), json!("Average"), "what FunctionErrors watches"),
+        (&format!("{errors}/3"), Value::Null, "what FunctionErrors watches"),
+    ] {
+        let alarms = changed("infra/aws/alarms.yaml", &format!("/Resources/{pointer}"), to);
+        names(&alarm_table::faults(&alarms), &[word]);
+    }
+}
+
+#[test]
+fn a_query_that_finds_nothing_is_named() {
+    let query = |query: &str| runbook::faults(&format!("**Look.** `{query}` on the log."));
+    names(&query(r#"filter event = "payout" and state = "review""#), &["\"payout\"", "which nothing writes"]);
+    names(&query(r#"filter event = "payout_state" | stats count(*) by message_id"#), &["message_id", "payout_state"]);
+    names(&query("fields @timestamp"), &["no query"]);
+    assert!(
+        query(r#"filter event = "payout_state" and state = "review" | stats latest(code) by refund_id"#).is_empty()
+    );
+}
+
+#[test]
+fn a_loop_that_lambda_would_stop_is_named_and_one_that_is_not_meant_too() {
+    for (pointer, to, words) in [
+        ("DeliverFunction/Properties/RecursiveLoop", Value::Null, ["RecursiveLoop of DeliverFunction", "Allow"]),
+        ("DeadLetterFunction/Properties/RecursiveLoop", json!("Terminate"), ["of DeadLetterFunction", "Terminate"]),
+        ("PayoutFunction/Properties/RecursiveLoop", json!("Allow"), ["RecursiveLoop of PayoutFunction", "Null"]),
+        // Letters that go nowhere do not come round.
+        ("DeliveriesQueue/Properties/RedrivePolicy", Value::Null, ["of DeadLetterFunction", "Allow"]),
+    ] {
+        let mut template = template(pointer, to);
+        if pointer.starts_with("DeliveriesQueue") {
+            template["Resources"]["PayoutsQueue"]["Properties"]["RedrivePolicy"] = Value::Null;
+        }
+        names(&loops::faults(&template), &words);
+    }
+    // A function that begins to send to a queue that is its own, or another's on the way back to it.
+    let template_now = yaml::load("template.yaml").unwrap();
+    let mut more = template_now.clone();
+    let statements = "/Resources/PayoutRole/Properties/Policies/0/PolicyDocument/Statement";
+    let sends =
+        json!({"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": {"Fn::GetAtt": ["PayoutsQueue", "Arn"]}});
+    more.pointer_mut(statements).unwrap().as_array_mut().unwrap().push(sends);
+    names(&loops::faults(&more), &["RecursiveLoop of PayoutFunction", "Allow"]);
+}
+
+#[test]
+fn a_parameter_that_the_functions_would_not_start_with_is_named() {
+    for (parameter, pattern, word) in [
+        ("StripeUrl", "https?://.+", "http://api.stripe.com"),
+        ("StripeUrl", "https://.+", "http://127.0.0.1:12111"),
+        ("CorsOrigins", ".*", "https://*.example"),
+        ("CorsOrigins", "https://.+", r#"may be """#),
+        ("CorsOrigins", "(", "cannot be read"),
+    ] {
+        let changed = changed("template.yaml", &format!("/Parameters/{parameter}/AllowedPattern"), json!(pattern));
+        names(&settings::patterns(&changed), &[parameter, word]);
+    }
+    names(
+        &settings::patterns(&changed("template.yaml", "/Parameters/CorsOrigins/AllowedPattern", Value::Null)),
+        &["*"],
+    );
 }
 
 #[test]

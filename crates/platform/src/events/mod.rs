@@ -256,22 +256,59 @@ impl Audit {
         chunks.saturating_add(self.payouts_due)
     }
 
+    fn failed(&self) -> bool {
+        self.ended == "failed"
+    }
+
     fn level(&self) -> Level {
-        let quiet = self.found() == 0 && self.not_repaired == 0 && self.ended != "failed";
+        let quiet = self.found() == 0 && self.not_repaired == 0 && !self.failed();
         if quiet { Level::INFO } else { Level::ERROR }
+    }
+
+    fn metrics(&self) -> [(Metric, u64); 4] {
+        [
+            (Metric::AuditFound, self.found()),
+            (Metric::AuditNotRepaired, self.not_repaired),
+            (Metric::AuditFailed, u64::from(self.failed())),
+            (Metric::PayoutsInReview, self.payouts_in_review),
+        ]
     }
 
     /// Writes the line and the metrics, as of `now_ms`.
     pub fn emit(&self, now_ms: u64) {
         self.log();
-        publish(
-            now_ms,
-            &[],
-            &[
-                (Metric::AuditFound, self.found()),
-                (Metric::AuditNotRepaired, self.not_repaired),
-                (Metric::PayoutsInReview, self.payouts_in_review),
-            ],
-        );
+        publish(now_ms, &[], &self.metrics());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audit_that_stopped_is_counted_and_loud_though_it_found_nothing() {
+        let quiet = Audit {
+            scanned: 9,
+            messages: 3,
+            no_delivery_item: 0,
+            stuck_in_flight: 0,
+            stuck_retry: 0,
+            payouts_due: 0,
+            payouts_submitted: 0,
+            payouts_in_review: 2,
+            not_repaired: 0,
+            finished: true,
+            ended: "finished",
+        };
+        let counted = |audit: &Audit| audit.metrics().map(|(_, value)| value);
+        assert_eq!((counted(&quiet), quiet.level()), ([0, 0, 0, 2], Level::INFO));
+        for ended in ["not_due", "elsewhere", "out_of_time"] {
+            let other = Audit { finished: false, ended, ..quiet };
+            assert_eq!((counted(&other), other.level()), ([0, 0, 0, 2], Level::INFO), "{ended}");
+        }
+        let failed = Audit { finished: false, ended: "failed", ..quiet };
+        assert_eq!((counted(&failed), failed.level()), ([0, 0, 1, 2], Level::ERROR));
+        let found = Audit { stuck_retry: 2, payouts_due: 1, payouts_submitted: 5, not_repaired: 4, ..quiet };
+        assert_eq!(counted(&found), [3, 4, 0, 2]);
     }
 }

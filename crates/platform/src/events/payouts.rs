@@ -24,6 +24,19 @@ impl PayoutCall<'_> {
         good.iter().any(|class| class.as_str() == self.class)
     }
 
+    /// Whether the payout is left to be asked for again.
+    fn waits(&self) -> bool {
+        let undecided = [
+            PayoutClass::InProgress,
+            PayoutClass::NotNow,
+            PayoutClass::Credentials,
+            PayoutClass::NotSent,
+            PayoutClass::Ambiguous,
+            PayoutClass::Lost,
+        ];
+        undecided.iter().any(|class| class.as_str() == self.class)
+    }
+
     fn level(&self) -> Level {
         let alarms = [PayoutClass::Mismatch, PayoutClass::Credentials];
         if alarms.iter().any(|class| class.as_str() == self.class) {
@@ -46,6 +59,7 @@ impl PayoutCall<'_> {
                 (Metric::CallErrors, u64::from(!self.good())),
                 (Metric::CallLatency, self.latency_ms),
                 (Metric::PayoutCalls, 1),
+                (Metric::PayoutsWaiting, u64::from(self.waits())),
             ],
         );
     }
@@ -96,7 +110,7 @@ impl PayoutWaiting<'_> {
     /// Writes the line and the metric, as of `now_ms`.
     pub fn emit(&self, now_ms: u64) {
         self.log();
-        publish(now_ms, &[("code", self.code)], &[(Metric::WaitingCopies, 1)]);
+        publish(now_ms, &[("code", self.code)], &[(Metric::WaitingCopies, 1), (Metric::PayoutsWaiting, 1)]);
     }
 }
 
@@ -144,5 +158,29 @@ impl Webhook<'_> {
     pub fn emit(&self, now_ms: u64) {
         self.log();
         publish(now_ms, &[("outcome", self.outcome)], &[(Metric::Webhooks, 1)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::PAYOUT_CLASSES;
+
+    #[test]
+    fn a_payout_waits_after_an_answer_that_decides_nothing() {
+        let decided = ["succeeded", "pending", "failed", "refused", "mismatch", "listed"];
+        for class in PAYOUT_CLASSES.map(|word| word.word) {
+            let call = PayoutCall {
+                project: "acme",
+                refund_id: "rf_1",
+                payout_id: "payout_rf_1_1",
+                provider: "stripe",
+                call: "create",
+                class,
+                code: None,
+                latency_ms: 1,
+            };
+            assert_eq!(call.waits(), !decided.contains(&class), "{class}");
+        }
     }
 }

@@ -6,6 +6,7 @@ mod dead_tokens;
 mod expressions;
 mod holds;
 mod lost_answers;
+mod older;
 mod projects;
 mod provider_token;
 mod refund_list;

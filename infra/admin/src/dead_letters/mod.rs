@@ -43,16 +43,19 @@ pub(crate) async fn run(place: &Place, command: DeadLetters) -> Result<Answer, F
     }
 }
 
-/// The URL of a queue that is named by its name or its URL.
+/// The URL of a queue that is named by its name or its URL, which must be there as far as a name tells.
 pub(crate) async fn find_queue(sqs: &Client, named: &str) -> Result<String, Failure> {
+    queue_url(sqs, named).await?.ok_or_else(|| said(format!("there is no queue {named} here")))
+}
+
+/// The same; none if no queue has this name.
+pub(crate) async fn queue_url(sqs: &Client, named: &str) -> Result<Option<String>, Failure> {
     if named.starts_with("https://") || named.starts_with("http://") {
-        return Ok(named.to_owned());
+        return Ok(Some(named.to_owned()));
     }
     match sqs.get_queue_url().queue_name(named).send().await {
-        Ok(answer) => answer.queue_url.ok_or_else(|| said(format!("the queue {named} has no URL"))),
-        Err(error) if error.as_service_error().is_some_and(|error| error.is_queue_does_not_exist()) => {
-            Err(said(format!("there is no queue {named} here")))
-        }
+        Ok(answer) => Ok(answer.queue_url),
+        Err(error) if error.as_service_error().is_some_and(|error| error.is_queue_does_not_exist()) => Ok(None),
         Err(error) => Err(Failure::aws("SQS", "GetQueueUrl", &error)),
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Function {
     pub(super) output: &'static str,
     /// None: HTTP, or a schedule.
     pub(super) events: &'static [Source],
+    /// What it sends can come back to it, round after round, as it is meant to.
+    loops: bool,
     /// When Lambda must end it, in ms.
     timeout_ms: fn(&Timing) -> u64,
     read: fn(EnvReader<'_>) -> Result<Wired, SettingsError>,
@@ -87,12 +89,20 @@ fn audit(env: EnvReader<'_>) -> Result<Wired, SettingsError> {
 
 /// All of them.
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function { name: "api", output: "ApiFunction", events: &[], timeout_ms: |t| t.api_total, read: api },
-    Function { name: "refunds", output: "RefundsFunction", events: &[], timeout_ms: |t| t.api_total, read: refunds },
+    Function { name: "api", output: "ApiFunction", events: &[], loops: false, timeout_ms: |t| t.api_total, read: api },
+    Function {
+        name: "refunds",
+        output: "RefundsFunction",
+        events: &[],
+        loops: false,
+        timeout_ms: |t| t.api_total,
+        read: refunds,
+    },
     Function {
         name: "deliver",
         output: "DeliverFunction",
         events: &[Source::Deliveries],
+        loops: true,
         timeout_ms: |t| t.function,
         read: deliver,
     },
@@ -100,6 +110,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         name: "payout",
         output: "PayoutFunction",
         events: &[Source::Payouts],
+        loops: false,
         timeout_ms: |t| t.function,
         read: payout,
     },
@@ -107,6 +118,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         name: "relay",
         output: "RelayFunction",
         events: &[Source::Stream],
+        loops: false,
         timeout_ms: |t| t.function,
         read: relay,
     },
@@ -114,10 +126,18 @@ pub(super) const FUNCTIONS: &[Function] = &[
         name: "dead-letter",
         output: "DeadLetterFunction",
         events: &[Source::DeadLetters, Source::DeadPayouts],
+        loops: true,
         timeout_ms: |t| t.function,
         read: dead_letter,
     },
-    Function { name: "audit", output: "AuditFunction", events: &[], timeout_ms: |_| INVOCATION_MAX, read: audit },
+    Function {
+        name: "audit",
+        output: "AuditFunction",
+        events: &[],
+        loops: false,
+        timeout_ms: |_| INVOCATION_MAX,
+        read: audit,
+    },
 ];
 
 impl Source {
@@ -158,6 +178,12 @@ pub(super) async fn look(
     findings.equal(part, "LastUpdateStatus", update, "Successful");
     let limit = lambda.concurrency(name).await?;
     findings.must(part, "ReservedConcurrentExecutions", 0, limit != Some(0), "none, or at least 1");
+    if function.loops {
+        // After some 16 rounds Lambda stops a loop that it was not told of, and what is in it goes no further.
+        if let Some(loops) = lambda.recursive_loop(name).await? {
+            findings.equal(part, "RecursiveLoop", loops, "Allow");
+        }
+    }
     settings(place, function, part, &found["Environment"]["Variables"], queues, findings)?;
     Ok(true)
 }

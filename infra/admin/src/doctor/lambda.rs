@@ -1,9 +1,9 @@
-//! Lambda's API, as much of it as the doctor asks: three kinds of GET.
+//! Lambda's API, as much of it as the doctor asks: four kinds of GET.
 //!
 //! Signed by the crate that the AWS SDKs sign with, with the SDK's own region, credentials and endpoint variables. Its own
 //! SDK has more code than DynamoDB's, which is the largest of the tree. Each question is asked once more if the network
 //! failed; all of them only read. Source: AWS Lambda API reference, GetFunctionConfiguration, GetFunctionConcurrency,
-//! ListEventSourceMappings.
+//! GetFunctionRecursionConfig, ListEventSourceMappings.
 
 use crate::failure::{Failure, said};
 use aws_config::SdkConfig;
@@ -63,6 +63,14 @@ impl Lambda {
         let path = format!("/2017-10-31/functions/{}/concurrency", encoded(name));
         let answer = self.get("GetFunctionConcurrency", &path).await?;
         Ok(answer.and_then(|answer| answer["ReservedConcurrentExecutions"].as_u64()))
+    }
+
+    /// What becomes of a function that is invoked in a loop, `Allow` or `Terminate`; none where nobody can tell, as in an
+    /// emulator.
+    pub(super) async fn recursive_loop(&self, name: &str) -> Result<Option<String>, Failure> {
+        let path = format!("/2024-08-31/functions/{}/recursion-config", encoded(name));
+        let answer = self.get("GetFunctionRecursionConfig", &path).await?;
+        Ok(answer.and_then(|answer| answer["RecursiveLoop"].as_str().map(str::to_owned)))
     }
 
     /// The event source mappings of a function.

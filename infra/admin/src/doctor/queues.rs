@@ -1,7 +1,7 @@
 //! The queues: what `Timing` demands of how long they keep and hide, and where their copies go.
 
 use super::Findings;
-use crate::{dead_letters::find_queue, failure::Failure, place::Place};
+use crate::{dead_letters::queue_url, failure::Failure, place::Place};
 use aws_sdk_sqs::{Client, types::QueueAttributeName};
 use protocol::timing::{RECEIVES_MAX, Timing};
 use serde_json::Value;
@@ -28,6 +28,12 @@ struct Queue {
 }
 
 impl Queue {
+    /// A queue by its name or its URL, with its URL. None: there is no such queue, which is a finding like any other.
+    async fn find(sqs: &Client, named: &str) -> Result<Option<(String, Self)>, Failure> {
+        let Some(url) = queue_url(sqs, named).await? else { return Ok(None) };
+        Ok(Self::read(sqs, &url).await?.map(|queue| (url, queue)))
+    }
+
     /// None: there is no such queue.
     async fn read(sqs: &Client, url: &str) -> Result<Option<Self>, Failure> {
         let asked = sqs.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::All).send().await;
@@ -77,11 +83,10 @@ impl Queues {
             parking_url: None,
         };
         let named = place.queue_name(parking, "PARKING_QUEUE_URL", "parking")?;
-        let url = find_queue(sqs, &named).await?;
         let part = "queue parking";
-        let parking = Queue::read(sqs, &url).await?;
-        findings.must(part, "Queue", "missing", parking.is_some(), "there");
-        if let Some(parking) = parking {
+        let found = Queue::find(sqs, &named).await?;
+        findings.must(part, "Queue", "missing", found.is_some(), "there");
+        if let Some((url, parking)) = found {
             parking.keeps(part, &place.timing, Timing::DEAD_LETTER_RETENTION, findings);
             parking.ends_here(part, findings);
             queues.parking_url = Some(url);
@@ -100,12 +105,13 @@ impl Found {
         findings: &mut Findings,
     ) -> Result<Self, Failure> {
         let named = place.queue_name(None, variable, name)?;
-        let mut found = Self { url: find_queue(sqs, &named).await?, ..Self::default() };
+        let mut found = Self { url: named.clone(), ..Self::default() };
         let part = format!("queue {name}");
         let part = part.as_str();
-        let queue = Queue::read(sqs, &found.url).await?;
+        let queue = Queue::find(sqs, &named).await?;
         findings.must(part, "Queue", "missing", queue.is_some(), "there");
-        if let Some(queue) = queue {
+        if let Some((url, queue)) = queue {
+            found.url = url;
             found.arn = Some(queue.get(QueueAttributeName::QueueArn).to_owned());
             queue.keeps(part, &place.timing, Timing::QUEUE_RETENTION, findings);
             let policy = queue.redrive();
@@ -120,9 +126,10 @@ impl Found {
         if let Some(dead) = found.dead_arn.as_deref().and_then(|arn| arn.rsplit(':').next()) {
             let part = format!("queue {name} dead letters");
             let part = part.as_str();
-            let dead = Queue::read(sqs, &find_queue(sqs, dead).await?).await?;
+            // A redrive policy outlives the queue that it names.
+            let dead = Queue::find(sqs, dead).await?;
             findings.must(part, "Queue", "missing", dead.is_some(), "there");
-            if let Some(dead) = dead {
+            if let Some((_, dead)) = dead {
                 dead.keeps(part, &place.timing, Timing::DEAD_LETTER_RETENTION, findings);
                 dead.ends_here(part, findings);
             }
