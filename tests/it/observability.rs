@@ -181,7 +181,7 @@ async fn devices_that_end_without_a_call_leave_one_line_for_their_chunk() {
     let app = TestApp::start().await;
     let (lost, busy) = ("device-of-a-lost-answer", "device-that-is-busy");
     let wait = json!({"status": 429, "retry_after": 3600});
-    app.script(lost, &json!(["drop_after_accept", wait])).await;
+    app.script(lost, &json!(["reset", wait])).await;
     app.script(busy, &json!([wait, wait])).await;
     let mut body = push("settled", lost);
     body["to"].as_array_mut().unwrap().push(json!({"platform": "android", "token": busy}));

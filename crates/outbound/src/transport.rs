@@ -344,3 +344,5 @@ pub fn root_cause(error: &dyn StdError) -> String {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tls_tests;

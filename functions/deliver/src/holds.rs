@@ -282,3 +282,7 @@ impl Holds {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "holds_tests.rs"]
+mod tests;

@@ -15,6 +15,7 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError, RwLock,
         atomic::{AtomicUsize, Ordering},
     },
+    thread::{self, ThreadId},
 };
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt};
@@ -270,7 +271,7 @@ fn a_leak_and_a_misshapen_event_are_noticed() {
 #[test]
 fn everything_of_ours_is_listened_to_down_to_trace() {
     install();
-    std::thread::spawn(|| {
+    thread::spawn(|| {
         tracing::trace!(target: "deliver::receive", "{MARKER}?");
         tracing::debug!(target: "store", "{MARKER}?");
         tracing::info!(target: "hyper", "{MARKER}?");

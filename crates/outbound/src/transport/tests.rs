@@ -1,7 +1,5 @@
 //! Against servers that misbehave, byte by byte.
 
-mod tls;
-
 use super::*;
 use std::{
     net::SocketAddr,

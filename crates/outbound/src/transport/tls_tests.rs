@@ -13,6 +13,11 @@ use rustls::{
     server::AlwaysResolvesServerRawPublicKeys,
     sign::CertifiedKey,
 };
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 /// For handshakes on a machine that has other things to do.
@@ -127,5 +132,5 @@ async fn a_cold_start_over_http2_alone_opens_one_connection() {
 #[test]
 fn fcm_s_transport_speaks_http2_alone() {
     assert!(Transport::http2(Clock::system()).maker.http2_only);
-    assert!(!transport(Cleartext::Http2).maker.http2_only);
+    assert!(!Transport::new(Clock::system(), Cleartext::Http2).maker.http2_only);
 }
