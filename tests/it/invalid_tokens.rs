@@ -253,7 +253,8 @@ async fn a_token_stays_for_ninety_days_and_is_listed_again_if_it_is_still_pushed
 async fn a_cursor_from_before_the_list_is_its_end() {
     let app = TestApp::start().await;
     for number in 0..3 {
-        plays(&app, &push(&format!("gone-{number}"), &format!("pixel-that-is-gone-100{number}")), gone(), "failed").await;
+        plays(&app, &push(&format!("gone-{number}"), &format!("pixel-that-is-gone-100{number}")), gone(), "failed")
+            .await;
     }
     let cursor = page(&app, "acme", "?limit=1").await["next_cursor"].as_str().unwrap().to_owned();
     assert_eq!(page(&app, "acme", &format!("?cursor={cursor}")).await["invalid_tokens"].as_array().unwrap().len(), 2);
@@ -295,7 +296,9 @@ async fn when_most_tokens_of_a_chunk_are_called_bad_none_is_listed() {
     }
     assert_eq!(listed(&app).await, [ios(203)]);
     assert_eq!(said(), 2);
-    assert!(own.lines().iter().filter(|line| line.contains("calls most tokens")).all(|line| line.contains("\"ERROR\"")));
+    assert!(
+        own.lines().iter().filter(|line| line.contains("calls most tokens")).all(|line| line.contains("\"ERROR\""))
+    );
     // Few of many, and few at all, are believed.
     app.script_all(&(300..305).map(ios).collect::<Vec<_>>(), &bad);
     app.script_all(&(400..404).map(ios).collect::<Vec<_>>(), &bad);

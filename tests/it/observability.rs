@@ -161,14 +161,22 @@ async fn every_device_outcome_leaves_one_line() {
     assert!(lines.iter().all(|line| line["project"] == "acme" && line["chunk"] == 0));
 
     // Each call counts as the line says, in the same order; the barrier's of `drained` too.
-    let counted: Vec<Value> = own.metrics("Calls").iter().map(|document| {
-        let numbers = ["Calls", "Devices", "CallErrors", "CallLatency"].map(|name| &document[name]);
-        json!([document["provider"], document["class"], numbers])
-    }).collect();
-    let expected: Vec<Value> = own.events("device").iter().map(|line| {
-        let error = u64::from(line["class"] != "accepted");
-        json!([line["provider"], line["class"], [json!(1), json!(1), json!(error), line["latency_ms"].clone()]])
-    }).collect();
+    let counted: Vec<Value> = own
+        .metrics("Calls")
+        .iter()
+        .map(|document| {
+            let numbers = ["Calls", "Devices", "CallErrors", "CallLatency"].map(|name| &document[name]);
+            json!([document["provider"], document["class"], numbers])
+        })
+        .collect();
+    let expected: Vec<Value> = own
+        .events("device")
+        .iter()
+        .map(|line| {
+            let error = u64::from(line["class"] != "accepted");
+            json!([line["provider"], line["class"], [json!(1), json!(1), json!(error), line["latency_ms"].clone()]])
+        })
+        .collect();
     assert_eq!(counted, expected);
     assert!(counted.len() > lines.len());
     app.stop().await;
@@ -273,7 +281,8 @@ async fn a_token_endpoint_that_does_not_answer_is_told_at_error_level() {
     assert!(own.events("hold").is_empty());
     let told: Vec<Value> = own.events("waiting").iter().map(|line| json!([line["code"], 1])).collect();
     let counted = own.metrics("WaitingCopies");
-    let counted: Vec<Value> = counted.iter().map(|document| json!([document["code"], document["WaitingCopies"]])).collect();
+    let counted: Vec<Value> =
+        counted.iter().map(|document| json!([document["code"], document["WaitingCopies"]])).collect();
     assert_eq!(counted, told, "each receive counts");
     app.stop().await;
 }

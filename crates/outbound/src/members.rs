@@ -105,7 +105,9 @@ mod tests {
         for good in ["https://a.example", "https://a.example:2197/", "http://127.0.0.1:8090", "http://[::1]:1/"] {
             assert_eq!(base_url("base_url", good), Ok(good.trim_end_matches('/')));
         }
-        for bad in ["https://a.example/3/device", "https://a.example/v1/", "https://a.example?k=v", "https://a.example/?k"] {
+        for bad in
+            ["https://a.example/3/device", "https://a.example/v1/", "https://a.example?k=v", "https://a.example/?k"]
+        {
             assert_eq!(base_url("base_url", bad), Err(KeyFault::Path("base_url")), "{bad}");
         }
         for bad in ["http://a.example", "ftp://a.example", "a.example", ""] {

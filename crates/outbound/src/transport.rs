@@ -322,7 +322,8 @@ pub fn sent_or_not(first: Option<&(dyn StdError + 'static)>, fate: &Fate, detail
 #[must_use]
 pub fn too_late(fate: &Fate, limit: Duration) -> Failed {
     if fate.withhold() {
-        let detail = format!("it waited for its turn on a connection, and was not written within {} ms", limit.as_millis());
+        let detail =
+            format!("it waited for its turn on a connection, and was not written within {} ms", limit.as_millis());
         return Failed::NotSent { code: NOT_WRITTEN, detail };
     }
     Failed::Lost { code: "timeout", detail: format!("no answer within {} ms", limit.as_millis()) }

@@ -103,7 +103,12 @@ pub const METRICS: [MetricRow; 20] = [
     row("CallLatency", "Milliseconds", BY_PROVIDER, "`latency_ms` of the call."),
     row("Devices", "Count", &["provider", "class"], "Device outcomes."),
     row("DevicesExpired", "Count", &[], "Devices that ended `expired`: `expired` of `settled`."),
-    row("DevicesUnknown", "Count", &[], "Devices of chunks that ended without a call, and ended `unknown`: `unknown` of `settled`."),
+    row(
+        "DevicesUnknown",
+        "Count",
+        &[],
+        "Devices of chunks that ended without a call, and ended `unknown`: `unknown` of `settled`.",
+    ),
     row("HoldsBegun", "Count", BY_PROVIDER, "Holds that began: 1 for each, and 0 where one ends. Expected: 0."),
     row("WaitingCopies", "Count", &["code"], "Copies for whose project no call could be made, at each receive."),
     row(

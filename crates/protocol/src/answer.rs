@@ -52,11 +52,7 @@ impl Answer {
     pub fn asked_ms(&self) -> Option<u64> {
         match self {
             Self::NotNow { after_ms, .. } | Self::Ambiguous { after_ms, .. } => *after_ms,
-            Self::Accepted { .. }
-            | Self::Permanent(_)
-            | Self::NotSent(_)
-            | Self::Lost(_)
-            | Self::NotCalled(_) => None,
+            Self::Accepted { .. } | Self::Permanent(_) | Self::NotSent(_) | Self::Lost(_) | Self::NotCalled(_) => None,
         }
     }
 

@@ -82,8 +82,7 @@ async fn a_call_that_waited_in_vain_for_a_stream_was_not_sent() {
     });
     let proven = |_: &Answered| Standing::Proven;
     assert!(pool.call(call_to(&url), LIMIT, proven).await.is_ok());
-    let (one, other) =
-        tokio::join!(pool.call(call_to(&url), LIMIT, proven), pool.call(call_to(&url), LIMIT, proven));
+    let (one, other) = tokio::join!(pool.call(call_to(&url), LIMIT, proven), pool.call(call_to(&url), LIMIT, proven));
     let one = one.unwrap_err();
     assert!(matches!(one, Failed::Lost { code: "timeout", .. }), "{one}");
     let other = other.unwrap_err();

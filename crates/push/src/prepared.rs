@@ -1,11 +1,6 @@
 //! Everything a call needs, in hand: the only thing left to do is to make it.
 
-use crate::{
-    NotPrepared, Outgoing, Provider,
-    answers::Heard,
-    apns::client as apns,
-    fcm::client as fcm,
-};
+use crate::{NotPrepared, Outgoing, Provider, answers::Heard, apns::client as apns, fcm::client as fcm};
 use protocol::{
     answer::Reason,
     content::{Device, Platform},

@@ -13,8 +13,7 @@ use tokio::{
 /// A table that has no item.
 const NOTHING: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 /// One that is not there, which no client asks for twice.
-const NO_TABLE: &str =
-    "HTTP/1.1 400 X\r\ncontent-length: 71\r\n\r\n{\"__type\":\"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException\"}";
+const NO_TABLE: &str = "HTTP/1.1 400 X\r\ncontent-length: 71\r\n\r\n{\"__type\":\"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException\"}";
 
 /// Answers each request with this, and counts them.
 async fn answer(mut stream: TcpStream, with: &'static str, requests: Arc<AtomicU32>) {

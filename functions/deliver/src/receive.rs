@@ -187,9 +187,7 @@ impl Execute<Machine> for Receiving<'_> {
             Effect::Prepare => self.prepare().boxed(),
             Effect::Read => self.read().boxed(),
             Effect::Write { purpose, item, expect } => self.write(purpose, item, expect).boxed(),
-            Effect::Call { device } => {
-                self.call(device).map(move |answer| Outcome::Called { device, answer }).boxed()
-            }
+            Effect::Call { device } => self.call(device).map(move |answer| Outcome::Called { device, answer }).boxed(),
             Effect::Successor { delay_ms } => self.successor(delay_ms).boxed(),
             Effect::Release { delay_ms } => self.release(delay_ms).boxed(),
         }

@@ -204,7 +204,10 @@ async fn serve_at_most(listener: TcpListener, limit: u32, hangs: bool, served: A
         let (open, served) = (Arc::clone(&open), Arc::clone(&served));
         streams.spawn(async move {
             let mut body = request.into_body();
-            let read = async { while body.data().await.transpose()?.is_some() {} Ok::<(), h2::Error>(()) };
+            let read = async {
+                while body.data().await.transpose()?.is_some() {}
+                Ok::<(), h2::Error>(())
+            };
             if read.await.is_ok() {
                 served.whole.fetch_add(1, Ordering::SeqCst);
             }

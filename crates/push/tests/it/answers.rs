@@ -138,7 +138,9 @@ impl World {
                 Answer::Permanent(_) => "permanent",
                 Answer::NotNow { .. } => "not now",
                 Answer::Ambiguous { .. } => "ambiguous",
-                Answer::Accepted { .. } | Answer::NotSent(_) | Answer::Lost(_) | Answer::NotCalled(_) => "something else",
+                Answer::Accepted { .. } | Answer::NotSent(_) | Answer::Lost(_) | Answer::NotCalled(_) => {
+                    "something else"
+                }
             };
             assert_eq!(told, expected, "{what}");
             let wait = if let Also::WaitMs(wait_ms) = also { Some(*wait_ms) } else { None };
