@@ -259,7 +259,7 @@ async fn a_cursor_from_before_the_list_is_its_end() {
     let cursor = page(&app, "acme", "?limit=1").await["next_cursor"].as_str().unwrap().to_owned();
     assert_eq!(page(&app, "acme", &format!("?cursor={cursor}")).await["invalid_tokens"].as_array().unwrap().len(), 2);
     app.drained().await;
-    for days in [91, 1_000] {
+    for days in [91, 300] {
         app.advance(days * DAY_S);
         let end = page(&app, "acme", &format!("?cursor={cursor}")).await;
         assert_eq!(end, json!({"invalid_tokens": [], "next_cursor": null}), "{days} days later");
