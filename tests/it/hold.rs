@@ -10,6 +10,12 @@ use protocol::{
     timing::Timing,
 };
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use store::Store;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 
 /// A system and its secrets.
 struct Stage {
@@ -360,7 +366,7 @@ async fn a_probe_that_cannot_be_prepared_is_the_next_copy_s() {
     app.control(&json!({"deliver": "pause", "relay": "pause"}));
     eventually("the consumers are done", async || (app.queues.counts(DELIVERIES).await.in_flight == 0).then_some(()))
         .await;
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let mut silent = good.clone();
     silent["token_uri"] = json!(format!("http://{closed}/token"));
     stage.put("acme", "fcm", &silent).await;
@@ -376,6 +382,48 @@ async fn a_probe_that_cannot_be_prepared_is_the_next_copy_s() {
     app.queues.give_back(&copies).await;
     app.control(&json!({"deliver": "resume", "relay": "resume"}));
     app.reaches(&first, "sent").await;
+    stage.app.stop().await;
+}
+
+/// A table that answers each read, with nothing, and no write.
+async fn silent_to_writes() -> Store {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let (mut request, mut buffer) = (String::new(), [0; 4_096]);
+                while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+                    request.push_str(&String::from_utf8_lossy(&buffer[..read]));
+                    if request.contains(".GetItem") && request.ends_with('}') {
+                        request.clear();
+                        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let patient = aws_config_at(AwsTimeouts::within(120_000), &url).await;
+    Store::new(aws_sdk_dynamodb::Client::new(&patient), "holds".to_owned())
+}
+
+/// What calls teach of the credentials is written beside the record, and for as long as that may take.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_cannot_be_written_keeps_a_copy_no_longer_than_a_record_may_take() {
+    let stage = Stage::set().await;
+    let app = &stage.app;
+    app.control(&json!({"deliver": "pause", "relay": "pause"}));
+    stage.break_apns().await;
+    let id = app.queued(&to("first", &[("ios", &ios(0))])).await;
+    let copies = taken(app, 1).await;
+    let consumer = Consumer::holding(app, silent_to_writes().await).await;
+    let begun = Instant::now();
+    assert_eq!(consumer.handle(&copies).await, [true]);
+    // A second by the timing; the rest is for a machine with other things to do, and far from the client's patience.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!((stage.refused(), stage.hold(Provider::Apns).await), (1, None), "nobody wrote it down");
+    let message = app.message(&id).await;
+    assert_eq!(message["deliveries"][0]["last_error"]["code"], "InvalidProviderToken", "what came of the call is");
     stage.app.stop().await;
 }
 
