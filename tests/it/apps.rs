@@ -1,6 +1,6 @@
 //! A project with several apps: a message goes to the one it names (G2 for what it names, G3 for what it may not).
 
-use crate::support::{TestApp, push};
+use crate::support::{TestApp, eventually, logs, push};
 use http::Method;
 use serde_json::{Value, json};
 use sha2::Digest;
@@ -118,14 +118,38 @@ async fn a_project_without_apps_has_none_to_name_until_it_has_been_given_some() 
     app.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_app_that_the_credentials_do_not_list_fails_for_good_and_says_so() {
+/// The API took the app, so the credentials are what lags behind: nothing is burned for it, and it is said meanwhile.
+#[tokio::test]
+async fn an_app_that_the_credentials_do_not_list_is_waited_for_and_told() {
+    let own = logs::Own::start();
     let app = TestApp::start().await;
     app.system.sandbox().seed_project_with("acme", &[FIRST]).unwrap();
-    let id = app.queued(&naming(&to_ios("gone", 1), SECOND)).await;
-    let message = app.reaches(&id, "failed").await;
-    assert_eq!(message["deliveries"][0]["last_error"]["code"], "app_not_in_credentials");
+    let mut brief = naming(&to_ios("brief", 1), SECOND);
+    brief["ttl_seconds"] = json!(10);
+    let brief = app.queued(&brief).await;
+    let patient = app.queued(&naming(&to_ios("patient", 2), SECOND)).await;
+    let told = async |id: &str| {
+        eventually("it is told", async || {
+            let message = app.message(id).await;
+            (message["deliveries"][0]["last_error"]["code"] == "app_not_in_credentials").then_some(message)
+        })
+        .await
+    };
+    let message = told(&patient).await;
+    assert_eq!((&message["status"], &message["deliveries"][0]["attempts"]), (&json!("sending"), &json!(0)));
+    let line = own.events("waiting").into_iter().find(|line| line["message_id"] == patient.as_str()).unwrap();
+    assert_eq!((&line["code"], &line["level"]), (&json!("app_not_in_credentials"), &json!("ERROR")));
+    told(&brief).await;
+    assert!(own.events("device").is_empty(), "nobody was called");
+    app.advance(11);
+    let expired = app.reaches(&brief, "expired").await;
+    assert_eq!(expired["deliveries"][0]["last_error"]["code"], "app_not_in_credentials");
+    app.system.sandbox().seed_project_with("acme", &[FIRST, SECOND]).unwrap();
+    // What was read of the secret is good for five minutes.
+    app.advance(301);
+    let sent = app.reaches(&patient, "sent").await;
+    assert_eq!(sent["deliveries"][0]["attempts"], 1);
     app.drained().await;
-    assert!(app.calls(&token(1)).is_empty());
+    assert_eq!((app.calls(&token(1)).len(), app.calls(&token(2)).len()), (0, 1));
     app.stop().await;
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::{HeaderMap, Request};
+use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -84,8 +84,8 @@ impl Function {
         Self { child, url, invoker: Invoker::default(), sent: 0 }
     }
 
-    /// The next invocation's event: ten chunks of twenty devices.
-    fn event(&mut self, platform: Platform) -> Value {
+    /// The next invocation's event, as text: ten chunks of twenty devices.
+    fn event(&mut self, platform: Platform) -> Bytes {
         let now_ms = now_ms();
         let records = (0..COPIES).map(|_| {
             let first = self.sent;
@@ -110,16 +110,16 @@ impl Function {
             json!({"messageId": format!("copy-{first}"), "receiptHandle": "none", "body": copy.to_body().unwrap(),
                 "attributes": {"ApproximateReceiveCount": "1"}})
         });
-        json!({"Records": records.collect::<Vec<Value>>()})
+        json!({"Records": records.collect::<Vec<Value>>()}).to_string().into()
     }
 
     /// Delivers to so many devices, this many invocations at once; devices per second.
     async fn delivers(&mut self, platform: Platform, devices: usize, invocations: usize) -> f64 {
-        let events: Vec<Value> = (0..devices / AT_ONCE).map(|_| self.event(platform)).collect();
-        let invoke = async |event: Value| {
+        let events: Vec<Bytes> = (0..devices / AT_ONCE).map(|_| self.event(platform)).collect();
+        let invoke = async |event: Bytes| {
             let deadline_ms = now_ms() + Timing::PRODUCTION.function;
             let invocation = Invocation { deadline_ms, request_id: String::new() };
-            let answer = self.invoker.invoke(&self.url, "function", &event, &invocation, HeaderMap::new()).await;
+            let answer = self.invoker.invoke_text(&self.url, "function", event, &invocation, HeaderMap::new()).await;
             assert_eq!(answer.unwrap()["batchItemFailures"], json!([]), "every copy is done with");
         };
         let begun = Instant::now();
@@ -221,16 +221,23 @@ async fn calls(sandbox: &str, jwt: &str) -> f64 {
     let body = json!({"aps": {"alert": {"title": "Shipped", "body": "Order 1042 is on its way."}, "sound": "default"},
         "message_id": "msg_jza5lmydvnfrlm5ltvtqg4afl5v3qfssbd2zxbm4"})
     .to_string();
+    // The headers of the product's own calls, the token as it is there: sent whole each time, as a secret is.
+    let mut authorization = HeaderValue::from_str(&format!("bearer {jwt}")).unwrap();
+    authorization.set_sensitive(true);
+    let expiration = now_ms() / 1_000 + 3_600;
+    let body = Bytes::from(body);
     let requests: Vec<Request<Full<Bytes>>> = (0..devices)
         .map(|number| {
             let token = device(Platform::Ios, 1_000_000 + number).token.0;
             Request::post(format!("http://{address}/3/device/{token}"))
-                .header("authorization", format!("bearer {jwt}"))
+                .header("authorization", authorization.clone())
+                .header("apns-id", format!("5a3f6c1e-0000-5000-8000-{number:012x}"))
+                .header("apns-expiration", expiration)
                 .header("apns-topic", "com.example.acme")
                 .header("apns-push-type", "alert")
                 .header("apns-priority", "10")
                 .header("apns-collapse-id", "msg_jza5lmydvnfrlm5ltvtqg4afl5v3qfssbd2zxbm4")
-                .body(Full::new(Bytes::from(body.clone())))
+                .body(Full::new(body.clone()))
                 .unwrap()
         })
         .collect();

@@ -3,12 +3,19 @@
 
 use crate::support::{Consumer, DELIVERIES, TestApp, eventually, push};
 use aws_sdk_secretsmanager::Client;
+use aws_sdk_sqs::types::Message;
 use platform::{AwsTimeouts, aws_config_at};
 use protocol::{
     hold::{Hold, Provider},
     timing::Timing,
 };
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use store::Store;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 
 /// A system and its secrets.
 struct Stage {
@@ -295,6 +302,128 @@ async fn of_two_instances_that_find_a_probe_due_one_probes() {
         let hold = stage.hold(Provider::Apns).await.unwrap();
         assert_eq!((stage.refused(), hold.version), (before.0 + 1, before.1.version + 1), "one call, by one of them");
     }
+    stage.app.stop().await;
+}
+
+/// The copies of the deliveries queue, taken so that nobody else sees them for the length of a story.
+async fn taken(app: &TestApp, least: usize) -> Vec<Message> {
+    let mut copies = Vec::new();
+    eventually("the copies are visible", async || {
+        copies.extend(app.queues.take(DELIVERIES, 600).await);
+        (copies.len() >= least).then_some(())
+    })
+    .await;
+    copies
+}
+
+/// The copy that comes when a probe is due is a mixed message's, and its iOS device was reached long ago: nobody is called
+/// for the held provider, so the next copy has the probe, and the hold stands no longer for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_that_meets_nobody_to_call_is_the_next_copy_s() {
+    let stage = Stage::set().await;
+    let app = &stage.app;
+    app.script("device-of-mixed-3", &json!([{"status": 429, "retry_after": 600}])).await;
+    let mixed = app.queued(&to("mixed", &[("ios", &ios(1)), ("android", "device-of-mixed-3")])).await;
+    app.called("device-of-mixed-3", 1).await;
+    app.only_a_successor_waits().await;
+    assert_eq!(app.calls(&ios(1)).len(), 1);
+    stage.break_apns().await;
+    // The good key is in memory for five minutes.
+    app.advance(301);
+    let first = app.queued(&to("first", &[("ios", &ios(0))])).await;
+    stage.held(&first).await;
+    app.control(&json!({"deliver": "pause", "relay": "pause"}));
+    eventually("the consumers are done", async || (app.queues.counts(DELIVERIES).await.in_flight == 0).then_some(()))
+        .await;
+    app.advance(301);
+    let copies = taken(app, 2).await;
+    let of = |id: &str| -> Vec<Message> {
+        copies.iter().filter(|copy| copy.body().unwrap().contains(id)).cloned().collect()
+    };
+    let before = (stage.refused(), stage.hold(Provider::Apns).await.unwrap());
+    assert!(before.1.probe_at_ms <= app.system.clock().now_ms(), "a probe is due");
+    let now_ms = app.system.clock().now_ms();
+    assert_eq!(Consumer::new(app).await.handle(&of(&mixed)).await, [true]);
+    assert_eq!(app.message(&mixed).await["status"], "sent");
+    let hold = stage.hold(Provider::Apns).await.unwrap();
+    assert_eq!((stage.refused(), hold.probes), (before.0, before.1.probes), "nobody was asked");
+    assert_eq!(hold.version, before.1.version + 2, "it was the probe, and gave it back");
+    assert!((now_ms..=app.system.clock().now_ms()).contains(&hold.probe_at_ms), "the next one need not wait");
+    assert_eq!(Consumer::new(app).await.handle(&of(&first)).await, [true]);
+    assert_eq!(stage.refused(), before.0 + 1, "and has asked");
+    stage.app.stop().await;
+}
+
+/// The same where nobody can say whether the credentials are good: no token can be had just now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_that_cannot_be_prepared_is_the_next_copy_s() {
+    let stage = Stage::set().await;
+    let app = &stage.app;
+    let good = stage.secret("acme", "fcm").await;
+    stage.put("acme", "fcm", &json!({})).await;
+    let first = app.queued(&to("first", &[("android", "device-of-silence")])).await;
+    stage.held(&first).await;
+    app.control(&json!({"deliver": "pause", "relay": "pause"}));
+    eventually("the consumers are done", async || (app.queues.counts(DELIVERIES).await.in_flight == 0).then_some(()))
+        .await;
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let mut silent = good.clone();
+    silent["token_uri"] = json!(format!("http://{closed}/token"));
+    stage.put("acme", "fcm", &silent).await;
+    app.advance(11);
+    let copies = taken(app, 1).await;
+    let before = stage.hold(Provider::Fcm).await.unwrap();
+    let now_ms = app.system.clock().now_ms();
+    assert_eq!(Consumer::new(app).await.handle(&copies).await, [false], "it comes back by itself");
+    let hold = stage.hold(Provider::Fcm).await.unwrap();
+    assert_eq!(hold.version, before.version + 2, "it was the probe, and gave it back");
+    assert!((now_ms..=app.system.clock().now_ms()).contains(&hold.probe_at_ms), "the next one need not wait");
+    stage.put("acme", "fcm", &good).await;
+    app.queues.give_back(&copies).await;
+    app.control(&json!({"deliver": "resume", "relay": "resume"}));
+    app.reaches(&first, "sent").await;
+    stage.app.stop().await;
+}
+
+/// A table that answers each read, with nothing, and no write.
+async fn silent_to_writes() -> Store {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let (mut request, mut buffer) = (String::new(), [0; 4_096]);
+                while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+                    request.push_str(&String::from_utf8_lossy(&buffer[..read]));
+                    if request.contains(".GetItem") && request.ends_with('}') {
+                        request.clear();
+                        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let patient = aws_config_at(AwsTimeouts::within(120_000), &url).await;
+    Store::new(aws_sdk_dynamodb::Client::new(&patient), "holds".to_owned())
+}
+
+/// What calls teach of the credentials is written beside the record, and for as long as that may take.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_cannot_be_written_keeps_a_copy_no_longer_than_a_record_may_take() {
+    let stage = Stage::set().await;
+    let app = &stage.app;
+    app.control(&json!({"deliver": "pause", "relay": "pause"}));
+    stage.break_apns().await;
+    let id = app.queued(&to("first", &[("ios", &ios(0))])).await;
+    let copies = taken(app, 1).await;
+    let consumer = Consumer::holding(app, silent_to_writes().await).await;
+    let begun = Instant::now();
+    assert_eq!(consumer.handle(&copies).await, [true]);
+    // A second by the timing; the rest is for a machine with other things to do, and far from the client's patience.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!((stage.refused(), stage.hold(Provider::Apns).await), (1, None), "nobody wrote it down");
+    let message = app.message(&id).await;
+    assert_eq!(message["deliveries"][0]["last_error"]["code"], "InvalidProviderToken", "what came of the call is");
     stage.app.stop().await;
 }
 

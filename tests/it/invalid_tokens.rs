@@ -1,7 +1,7 @@
 //! GET /v1/invalid-tokens: what providers call dead is told to the project, whole, and to nobody else (G8); what a
 //! provider takes again leaves the list; and what is heard late changes nothing that is known since.
 
-use super::support::{Consumer, DELIVERIES, Gate, TestApp, eventually, push, push_to, tokens};
+use super::support::{Consumer, DELIVERIES, Gate, TestApp, eventually, logs, push, push_to, tokens};
 use crate::contract::{fits, schema};
 use aws_sdk_sqs::types::Message;
 use http::Method;
@@ -245,5 +245,68 @@ async fn a_token_stays_for_ninety_days_and_is_listed_again_if_it_is_still_pushed
     assert_eq!(listed(&app).await, Vec::<String>::new());
     plays(&app, &push("again", "pixel-that-is-gone-0002"), gone(), "failed").await;
     assert_eq!(listed(&app).await.len(), 1);
+    app.stop().await;
+}
+
+/// Whoever kept a cursor for longer than a token is kept has seen everything that was behind it.
+#[tokio::test]
+async fn a_cursor_from_before_the_list_is_its_end() {
+    let app = TestApp::start().await;
+    for number in 0..3 {
+        plays(&app, &push(&format!("gone-{number}"), &format!("pixel-that-is-gone-100{number}")), gone(), "failed")
+            .await;
+    }
+    let cursor = page(&app, "acme", "?limit=1").await["next_cursor"].as_str().unwrap().to_owned();
+    assert_eq!(page(&app, "acme", &format!("?cursor={cursor}")).await["invalid_tokens"].as_array().unwrap().len(), 2);
+    app.drained().await;
+    for days in [91, 300] {
+        app.advance(days * DAY_S);
+        let end = page(&app, "acme", &format!("?cursor={cursor}")).await;
+        assert_eq!(end, json!({"invalid_tokens": [], "next_cursor": null}), "{days} days later");
+    }
+    app.stop().await;
+}
+
+/// With the wrong environment in the secret every good token is a BadDeviceToken.
+#[tokio::test]
+async fn when_most_tokens_of_a_chunk_are_called_bad_none_is_listed() {
+    let own = logs::Own::start();
+    let app = TestApp::start().await;
+    let bad = sandbox::Outcome::Answer {
+        status: 400,
+        reason: Some("BadDeviceToken".to_owned()),
+        retry_after: None,
+        timestamp: None,
+    };
+    let to = |key: &str, numbers: std::ops::Range<usize>| {
+        let mut body = push(key, "unused");
+        body["to"] = numbers.map(|number| json!({"platform": "ios", "token": ios(number)})).collect();
+        body
+    };
+    let said = || own.lines().iter().filter(|line| line.contains("APNs calls most tokens of a chunk bad")).count();
+    // A whole chunk, and most of one; one that really ended is told among them.
+    app.script_all(&(100..120).map(ios).collect::<Vec<_>>(), &bad);
+    app.script_all(&(200..203).map(ios).collect::<Vec<_>>(), &bad);
+    app.script(&ios(203), &json!([{"status": 410, "reason": "Unregistered"}])).await;
+    for (numbers, status, listed_after) in [(100..120, "failed", 0), (200..205, "partial", 1)] {
+        let id = app.queued(&to(&format!("from-{}", numbers.start), numbers)).await;
+        app.reaches(&id, status).await;
+        app.queues_empty().await;
+        assert_eq!(listed(&app).await.len(), listed_after);
+    }
+    assert_eq!(listed(&app).await, [ios(203)]);
+    assert_eq!(said(), 2);
+    assert!(
+        own.lines().iter().filter(|line| line.contains("calls most tokens")).all(|line| line.contains("\"ERROR\""))
+    );
+    // Few of many, and few at all, are believed.
+    app.script_all(&(300..305).map(ios).collect::<Vec<_>>(), &bad);
+    app.script_all(&(400..404).map(ios).collect::<Vec<_>>(), &bad);
+    for (numbers, status) in [(300..310, "partial"), (400..404, "failed")] {
+        let id = app.queued(&to(&format!("from-{}", numbers.start), numbers)).await;
+        app.reaches(&id, status).await;
+        app.queues_empty().await;
+    }
+    assert_eq!((listed(&app).await.len(), said()), (1 + 5 + 4, 2));
     app.stop().await;
 }

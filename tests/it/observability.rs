@@ -132,6 +132,9 @@ async fn every_device_outcome_leaves_one_line() {
     let ios = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0";
     app.script(ios, &json!([{"status": 410, "reason": "Unregistered"}])).await;
     body["to"].as_array_mut().unwrap().push(json!({"platform": "ios", "token": ios}));
+    let ours = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f1";
+    app.script(ours, &json!([{"status": 400, "reason": "BadPriority"}])).await;
+    body["to"].as_array_mut().unwrap().push(json!({"platform": "ios", "token": ours}));
     let id = app.queued(&body).await;
     app.reaches(&id, "partial").await;
     app.drained().await;
@@ -150,11 +153,68 @@ async fn every_device_outcome_leaves_one_line() {
     ];
     assert_eq!(told(0), expected);
     assert_eq!(told(1), [json!(["apns", "token_dead", "Unregistered", "WARN"])]);
+    assert_eq!(told(2), [json!(["apns", "our_bug", "BadPriority", "ERROR"])]);
     let attempts: Vec<u64> = lines.iter().map(|line| line["attempt"].as_u64().unwrap()).collect();
-    // Both devices in the first, then one more for each further call.
-    assert!(attempts[0] >= 1 && attempts[0] == attempts[1], "{attempts:?}");
-    assert!(attempts[1..].is_sorted_by(|one, next| one < next), "{attempts:?}");
+    // All devices in the first, then one more for each further call.
+    assert!(attempts[0] >= 1 && attempts[..3].iter().all(|attempt| *attempt == attempts[0]), "{attempts:?}");
+    assert!(attempts[2..].is_sorted_by(|one, next| one < next), "{attempts:?}");
     assert!(lines.iter().all(|line| line["project"] == "acme" && line["chunk"] == 0));
+
+    // Each call counts as the line says, in the same order; the barrier's of `drained` too.
+    let counted: Vec<Value> = own
+        .metrics("Calls")
+        .iter()
+        .map(|document| {
+            let numbers = ["Calls", "Devices", "CallErrors", "CallLatency"].map(|name| &document[name]);
+            json!([document["provider"], document["class"], numbers])
+        })
+        .collect();
+    let expected: Vec<Value> = own
+        .events("device")
+        .iter()
+        .map(|line| {
+            let error = u64::from(line["class"] != "accepted");
+            json!([line["provider"], line["class"], [json!(1), json!(1), json!(error), line["latency_ms"].clone()]])
+        })
+        .collect();
+    assert_eq!(counted, expected);
+    assert!(counted.len() > lines.len());
+    app.stop().await;
+}
+
+/// Nobody is called for them any more, so no answer tells what became of them.
+#[tokio::test]
+async fn devices_that_end_without_a_call_leave_one_line_for_their_chunk() {
+    let own = logs::Own::start();
+    let app = TestApp::start().await;
+    let (lost, busy) = ("device-of-a-lost-answer", "device-that-is-busy");
+    let wait = json!({"status": 429, "retry_after": 3600});
+    app.script(lost, &json!(["reset", wait])).await;
+    app.script(busy, &json!([wait, wait])).await;
+    let mut body = push("settled", lost);
+    body["to"].as_array_mut().unwrap().push(json!({"platform": "android", "token": busy}));
+    body["ttl_seconds"] = json!(10);
+    let id = app.queued(&body).await;
+    app.called(busy, 1).await;
+    app.only_a_successor_waits().await;
+    assert!(own.events("settled").is_empty());
+    app.advance(11);
+    let message = eventually("both are ended", async || {
+        let message = app.message(&id).await;
+        let counts = &message["counts"];
+        (counts["unknown"] == 1 && counts["expired"] == 1).then_some(message)
+    })
+    .await;
+    app.queues_empty().await;
+    let lines = own.events("settled");
+    assert_eq!(lines.len(), 1, "{lines:?} {message}");
+    let line = &lines[0];
+    assert_eq!((&line["project"], &line["message_id"], &line["chunk"]), (&json!("acme"), &json!(id), &json!(0)));
+    assert_eq!([&line["attempt"], &line["expired"], &line["unknown"]], [&json!(1), &json!(1), &json!(1)]);
+    assert_eq!(line["level"], "WARN");
+    let counted = own.metrics("DevicesExpired");
+    assert_eq!(counted.len(), 1);
+    assert_eq!([&counted[0]["DevicesExpired"], &counted[0]["DevicesUnknown"]], [&json!(1), &json!(1)]);
     app.stop().await;
 }
 
@@ -195,6 +255,8 @@ async fn a_project_without_credentials_is_told_at_error_level() {
     }
     assert_eq!(lines[0]["detail"], "the secret sendonce/acme/fcm cannot be used: member client_email is missing");
     assert!(lines[1]["held_ms"].as_u64().unwrap() >= 10_000);
+    let begun: Vec<Value> = own.metrics("HoldsBegun").iter().map(|d| json!([d["provider"], d["HoldsBegun"]])).collect();
+    assert_eq!(begun, [json!(["fcm", 1]), json!(["fcm", 0])]);
     assert!(own.events("waiting").is_empty());
     app.stop().await;
 }
@@ -217,6 +279,46 @@ async fn a_token_endpoint_that_does_not_answer_is_told_at_error_level() {
     assert_eq!((&line["level"], &line["code"]), (&json!("ERROR"), &json!("token_unavailable")));
     assert_eq!((&line["project"], &line["message_id"], &line["chunk"]), (&json!("acme"), &json!(id), &json!(0)));
     assert!(own.events("hold").is_empty());
+    let told: Vec<Value> = own.events("waiting").iter().map(|line| json!([line["code"], 1])).collect();
+    let counted = own.metrics("WaitingCopies");
+    let counted: Vec<Value> =
+        counted.iter().map(|document| json!([document["code"], document["WaitingCopies"]])).collect();
+    assert_eq!(counted, told, "each receive counts");
+    app.stop().await;
+}
+
+/// Only some of a copy's devices cannot be called: they are told as waiting, as no call, and are called once they can be.
+#[tokio::test]
+async fn devices_that_nobody_was_called_for_are_told_as_waiting() {
+    let own = logs::Own::start();
+    let app = TestApp::start().await;
+    let client = aws_sdk_secretsmanager::Client::new(
+        &platform::aws_config_at(platform::AwsTimeouts::within(20_000), &app.system.ready().sandbox).await,
+    );
+    let good = client.get_secret_value().secret_id("sendonce/acme/fcm").send().await.unwrap().secret_string.unwrap();
+    let mut file: Value = serde_json::from_str(&good).unwrap();
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    file["token_uri"] = json!(format!("http://{closed}/token"));
+    client.put_secret_value().secret_id("sendonce/acme/fcm").secret_string(file.to_string()).send().await.unwrap();
+    let ios = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f2";
+    let mut body = push("some-wait", "device-of-some-wait");
+    body["to"].as_array_mut().unwrap().push(json!({"platform": "ios", "token": ios}));
+    let id = app.queued(&body).await;
+    app.called(ios, 1).await;
+    let message = eventually("it is told", async || {
+        let message = app.message(&id).await;
+        (message["deliveries"][0]["last_error"]["code"] == "token_unavailable").then_some(message)
+    })
+    .await;
+    assert_eq!([&message["deliveries"][0]["attempts"], &message["deliveries"][1]["attempts"]], [&json!(0), &json!(1)]);
+    let line = &own.events("waiting")[0];
+    assert_eq!((&line["code"], &line["message_id"]), (&json!("token_unavailable"), &json!(id)));
+    assert!(own.events("device").iter().all(|line| line["device"] == 1), "a call that was not made is none");
+    client.put_secret_value().secret_id("sendonce/acme/fcm").secret_string(good).send().await.unwrap();
+    // What was read of the secret is good for five minutes.
+    app.advance(301);
+    let sent = app.reaches(&id, "sent").await;
+    assert_eq!((&sent["deliveries"][0]["attempts"], app.calls(ios).len()), (&json!(1), 1));
     app.stop().await;
 }
 
@@ -328,8 +430,14 @@ fn schema() -> Value {
 /// Whether a dimension's value is from its closed set.
 fn closed(dimension: &str, value: &str) -> bool {
     let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other"];
-    let waits =
-        ["credentials_missing", "credentials_invalid", "credentials_unavailable", "token_unavailable", "token_timeout"];
+    let waits = [
+        "app_not_in_credentials",
+        "credentials_missing",
+        "credentials_invalid",
+        "credentials_unavailable",
+        "token_unavailable",
+        "token_timeout",
+    ];
     let known = |sets: &[&[Word]]| sets.iter().flat_map(|words| words.iter()).any(|word| word.word == value);
     match dimension {
         "route" => value == "unmatched" || ROUTES.iter().any(|row| row.path == value),

@@ -4,6 +4,7 @@
 //! proven, that credentials are at most five minutes old, and that no secret gets into a reason or `Debug` output. It
 //! knows no provider: what an answer means is its caller's.
 
+pub mod body;
 pub mod credentials;
 pub mod members;
 mod not_prepared;

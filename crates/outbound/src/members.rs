@@ -24,6 +24,9 @@ pub enum KeyFault {
     /// A member is no address that credentials may go to.
     #[error("member {0} must be an https URL (http only to this machine)")]
     Url(&'static str),
+    /// A member is an address with a path.
+    #[error("member {0} must be an address without a path: https, a host and perhaps a port")]
+    Path(&'static str),
     /// A private key of another kind than the one that is needed, and what it is.
     #[error("member {0} must be {1}: {2}")]
     Key(&'static str, &'static str, &'static str),
@@ -74,10 +77,41 @@ pub fn url<'a>(name: &'static str, text: &'a str) -> Result<&'a str, KeyFault> {
     }
 }
 
+/// The same, of an address that paths are put behind: one with a path or a query of its own would only make every call's
+/// path one that the provider does not have.
+///
+/// # Errors
+/// When it is no such address.
+pub fn base_url<'a>(name: &'static str, text: &'a str) -> Result<&'a str, KeyFault> {
+    let text = url(name, text)?;
+    let uri: Uri = text.parse().map_err(|_| KeyFault::Url(name))?;
+    if uri.path() == "/" && uri.query().is_none() { Ok(text) } else { Err(KeyFault::Path(name)) }
+}
+
 /// The bytes of the first PEM block (RFC 7468) of PKCS#8.
 #[must_use]
 pub fn pkcs8(pem: &str) -> Option<Vec<u8>> {
     let (_, rest) = pem.split_once("-----BEGIN PRIVATE KEY-----")?;
     let (body, _) = rest.split_once("-----END PRIVATE KEY-----")?;
     STANDARD.decode(body.split_whitespace().collect::<String>()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_paths_are_put_behind_has_none() {
+        for good in ["https://a.example", "https://a.example:2197/", "http://127.0.0.1:8090", "http://[::1]:1/"] {
+            assert_eq!(base_url("base_url", good), Ok(good.trim_end_matches('/')));
+        }
+        for bad in
+            ["https://a.example/3/device", "https://a.example/v1/", "https://a.example?k=v", "https://a.example/?k"]
+        {
+            assert_eq!(base_url("base_url", bad), Err(KeyFault::Path("base_url")), "{bad}");
+        }
+        for bad in ["http://a.example", "ftp://a.example", "a.example", ""] {
+            assert_eq!(base_url("base_url", bad), Err(KeyFault::Url("base_url")), "{bad}");
+        }
+    }
 }

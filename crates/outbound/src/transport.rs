@@ -5,9 +5,10 @@
 //! another connection; nothing else is ever repeated. Where no answer came it says whether the request certainly never
 //! reached the provider ([`Failed::NotSent`]) or may have ([`Failed::Lost`]); when in doubt, the latter.
 //!
-//! Over TLS the handshake chooses HTTP/2 or HTTP/1 (ALPN). Calls that share an HTTP/2 connection do not share its fate
+//! Over TLS the handshake chooses HTTP/2 or HTTP/1 (ALPN), unless only HTTP/2 is spoken. Calls that share an HTTP/2 connection do not share its fate
 //! longer than they must: a call that fails takes the connection out of use, and the next one opens another.
 
+use crate::body::{Fate, Watched};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, Uri, uri::Scheme};
 use http_body_util::{BodyExt, Full, Limited};
@@ -16,7 +17,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{
         Builder, Client, Error,
-        connect::{Connected, HttpConnector, capture_connection},
+        connect::{HttpConnector, capture_connection},
     },
     rt::{TokioExecutor, TokioTimer},
 };
@@ -42,7 +43,7 @@ const UNWRITTEN_MAX: usize = 3;
 /// Longest answer that is read unless a caller expects longer ones; most are a few hundred bytes.
 pub const BODY_MAX_BYTES: usize = 65_536;
 
-type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+type HttpClient = Client<HttpsConnector<HttpConnector>, Watched>;
 
 /// An answer whose status line was read.
 #[derive(Debug)]
@@ -94,14 +95,14 @@ pub enum Cleartext {
 /// The client. Its connections are shared by all calls.
 pub struct Transport {
     clock: Clock,
-    cleartext: Cleartext,
+    maker: Maker,
     body_max_bytes: usize,
     pooled: Mutex<Pooled>,
 }
 
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transport").field("cleartext", &self.cleartext).finish_non_exhaustive()
+        f.debug_struct("Transport").field("cleartext", &self.maker.cleartext).finish_non_exhaustive()
     }
 }
 
@@ -110,23 +111,30 @@ struct Pooled {
     used_ms: u64,
 }
 
+/// What clients are made from, as often as they are made.
+struct Maker {
+    connector: HttpsConnector<HttpConnector>,
+    cleartext: Cleartext,
+    /// Whether only HTTP/2 is spoken over TLS.
+    http2_only: bool,
+}
+
 #[derive(Clone)]
 struct Clients {
     tls: HttpClient,
     plain: HttpClient,
 }
 
-impl Clients {
-    fn new(cleartext: Cleartext) -> Self {
-        let connector = connector();
-        let tls = builder().build(connector.clone());
-        let plain = match cleartext {
-            Cleartext::Http1 => tls.clone(),
-            Cleartext::Http2 => builder().http2_only(true).build(connector),
-        };
-        Self { tls, plain }
+impl Maker {
+    fn make(&self) -> Clients {
+        let client = |http2_only: bool| builder().http2_only(http2_only).build(self.connector.clone());
+        let tls = client(self.http2_only);
+        let plain = self.cleartext == Cleartext::Http2;
+        Clients { plain: if plain == self.http2_only { tls.clone() } else { client(plain) }, tls }
     }
+}
 
+impl Clients {
     fn of(&self, uri: &Uri) -> &HttpClient {
         if uri.scheme() == Some(&Scheme::HTTP) { &self.plain } else { &self.tls }
     }
@@ -149,8 +157,21 @@ impl Transport {
     /// Reads answers of up to `body_max_bytes`.
     #[must_use]
     pub fn reading(clock: Clock, cleartext: Cleartext, body_max_bytes: usize) -> Self {
-        let pooled = Mutex::new(Pooled { clients: Clients::new(cleartext), used_ms: clock.now_ms() });
-        Self { clock, cleartext, body_max_bytes, pooled }
+        Self::made_by(Maker { connector: connector(), cleartext, http2_only: false }, clock, body_max_bytes)
+    }
+
+    /// Speaks HTTP/2 and nothing else, with TLS or without, and reads answers of up to [`BODY_MAX_BYTES`]. Calls that
+    /// begin together know that they will share a connection, and wait for the one that is being opened; where the
+    /// handshake chooses, they cannot know and open one each.
+    #[must_use]
+    pub fn http2(clock: Clock) -> Self {
+        let maker = Maker { connector: http2_connector(), cleartext: Cleartext::Http2, http2_only: true };
+        Self::made_by(maker, clock, BODY_MAX_BYTES)
+    }
+
+    fn made_by(maker: Maker, clock: Clock, body_max_bytes: usize) -> Self {
+        let pooled = Mutex::new(Pooled { clients: maker.make(), used_ms: clock.now_ms() });
+        Self { clock, maker, body_max_bytes, pooled }
     }
 
     /// Sends the request once and reads the answer, all within `limit` of real time.
@@ -170,14 +191,13 @@ impl Transport {
         }
     }
 
-    async fn attempt(&self, mut request: Request<Full<Bytes>>, deadline: Instant, limit: Duration) -> Tried {
+    async fn attempt(&self, request: Request<Full<Bytes>>, deadline: Instant, limit: Duration) -> Tried {
+        let mut request = request.map(Watched::new);
+        let fate = request.body().fate();
         // Filled in by the client when it has a connection, just before the request is handed to it. As long as it
         // is empty, not one byte of this request can have been written; and a future that is dropped writes none.
         let connection = capture_connection(&mut request);
         let handed_over = || connection.connection_metadata().is_some();
-        let plain_http2 = request.uri().scheme() == Some(&Scheme::HTTP) && self.cleartext == Cleartext::Http2;
-        let over_http2 =
-            || plain_http2 || connection.connection_metadata().as_ref().is_some_and(Connected::is_negotiated_h2);
         // Whatever went wrong on a connection, no other call is put onto it; those that are on it go on.
         let retire = || {
             if let Some(connected) = &*connection.connection_metadata() {
@@ -188,14 +208,13 @@ impl Transport {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 retire();
-                let failed = classify(&error, handed_over(), over_http2());
+                let failed = classify(&error, handed_over(), &fate);
                 let unwritten = matches!(failed, Failed::NotSent { code: NOT_WRITTEN, .. });
                 return if unwritten { Tried::Unwritten(failed) } else { Tried::Ended(Err(failed)) };
             }
             Err(_) if handed_over() => {
                 retire();
-                let detail = format!("no answer within {} ms", limit.as_millis());
-                return Tried::Ended(Err(Failed::Lost { code: "timeout", detail }));
+                return Tried::Ended(Err(too_late(&fate, limit)));
             }
             Err(_) => {
                 let detail = format!("no connection within {} ms", limit.as_millis());
@@ -215,7 +234,7 @@ impl Transport {
         let now_ms = self.clock.now_ms();
         let mut pooled = self.pooled.lock().unwrap_or_else(PoisonError::into_inner);
         if now_ms.saturating_sub(pooled.used_ms) > IDLE_MAX_MS {
-            pooled.clients = Clients::new(self.cleartext);
+            pooled.clients = self.maker.make();
         }
         pooled.used_ms = now_ms;
         pooled.clients.of(uri).clone()
@@ -262,29 +281,29 @@ fn builder() -> Builder {
     builder
 }
 
-/// The code of a request that its connection handed back.
+/// The code of a request that its connection handed back, or never took.
 const NOT_WRITTEN: &str = "not_written";
 
-/// The proofs that a request was not sent, each from the client's own source:
+/// The proofs that a request was not sent:
 ///  - no connection was chosen for it yet, or connecting failed;
 ///  - hyper's "canceled": the connection closed before it took the request out of its queue;
-///  - HTTP/2: the connection ended while the request waited for a stream ([`waited_for_a_stream`]);
+///  - the connection ended and had not asked for the body ([`Fate::withhold`]), as while the request waited for the
+///    provider to allow one more stream: the provider cannot have had a whole one, even if the head went out;
 ///  - HTTP/2: REFUSED_STREAM, or a GOAWAY below our stream (RFC 9113, sections 6.8 and 8.7).
-fn classify(error: &Error, handed_over: bool, over_http2: bool) -> Failed {
+fn classify(error: &Error, handed_over: bool, fate: &Fate) -> Failed {
     let detail = root_cause(error);
     if error.is_connect() || !handed_over {
         return Failed::NotSent { code: "connect_failed", detail };
     }
-    sent_or_not(error.source(), over_http2, detail)
+    sent_or_not(error.source(), fate, detail)
 }
 
-/// What a chain of causes says of a request that had a connection.
+/// What a chain of causes, and the body's fate, say of a request that had a connection.
 #[must_use]
-pub fn sent_or_not(first: Option<&(dyn StdError + 'static)>, over_http2: bool, detail: String) -> Failed {
+pub fn sent_or_not(first: Option<&(dyn StdError + 'static)>, fate: &Fate, detail: String) -> Failed {
     let mut source = first;
     while let Some(cause) = source {
-        let unwritten = |error: &hyper::Error| error.is_canceled() || (over_http2 && waited_for_a_stream(error));
-        if cause.downcast_ref::<hyper::Error>().is_some_and(unwritten) {
+        if cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled) {
             return Failed::NotSent { code: NOT_WRITTEN, detail };
         }
         if cause.downcast_ref::<h2::Error>().is_some_and(not_processed) {
@@ -292,17 +311,22 @@ pub fn sent_or_not(first: Option<&(dyn StdError + 'static)>, over_http2: bool, d
         }
         source = cause.source();
     }
+    if fate.withhold() {
+        return Failed::NotSent { code: NOT_WRITTEN, detail };
+    }
     Failed::Lost { code: "connection_lost", detail }
 }
 
-/// Whether the connection ended while the request was the one that waited for the provider to allow one more stream.
-///
-/// hyper then drops the request with this error (`ClientTask::fut_ctx` in its `proto/h2/client.rs`), and writes a body
-/// only after the wait. Every request of ours has a body, so the provider cannot have had a whole one, even if its
-/// headers went out in the same moment. hyper names the error in words only; should they change, it counts as lost,
-/// which is safe, and a test fails.
-fn waited_for_a_stream(error: &hyper::Error) -> bool {
-    error.is_user() && error.to_string() == "dispatch task is gone"
+/// What is said of a request that had a connection when its time was over: lost, unless the connection never asked for
+/// its body, which it does not get any more then.
+#[must_use]
+pub fn too_late(fate: &Fate, limit: Duration) -> Failed {
+    if fate.withhold() {
+        let detail =
+            format!("it waited for its turn on a connection, and was not written within {} ms", limit.as_millis());
+        return Failed::NotSent { code: NOT_WRITTEN, detail };
+    }
+    Failed::Lost { code: "timeout", detail: format!("no answer within {} ms", limit.as_millis()) }
 }
 
 fn not_processed(error: &h2::Error) -> bool {
@@ -321,3 +345,5 @@ pub fn root_cause(error: &dyn StdError) -> String {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tls_tests;

@@ -36,6 +36,10 @@ pub enum Metric {
     CallLatency,
     /// Device outcomes.
     Devices,
+    /// Devices that ended without a call, too late.
+    DevicesExpired,
+    /// Devices of whose end nobody knows.
+    DevicesUnknown,
     /// Holds that began.
     HoldsBegun,
     /// Copies that cannot be delivered now.
@@ -106,6 +110,13 @@ pub const METRICS: [MetricRow; 20] = [
     ),
     row("CallLatency", "Milliseconds", BY_PROVIDER, "`latency_ms` of the call."),
     row("Devices", "Count", &["provider", "class"], "Device outcomes."),
+    row("DevicesExpired", "Count", &[], "Devices that ended `expired`: `expired` of `settled`."),
+    row(
+        "DevicesUnknown",
+        "Count",
+        &[],
+        "Devices of chunks that ended without a call, and ended `unknown`: `unknown` of `settled`.",
+    ),
     row("HoldsBegun", "Count", BY_PROVIDER, "Holds that began: 1 for each, and 0 where one ends. Expected: 0."),
     row("WaitingCopies", "Count", &["code"], "Copies for whose project no call could be made, at each receive."),
     row(
@@ -228,6 +239,8 @@ mod tests {
         assert_eq!(Metric::Requests.row().name, "Requests");
         assert_eq!(Metric::DeadLetters.row().name, "DeadLetters");
         assert_eq!(Metric::Devices.row().dimensions, ["provider", "class"]);
+        assert_eq!(Metric::DevicesExpired.row().name, "DevicesExpired");
+        assert_eq!(Metric::DevicesUnknown.row().name, "DevicesUnknown");
         assert_eq!(Metric::HoldsBegun.row().name, "HoldsBegun");
         assert_eq!(Metric::AuditNotRepaired.row().name, "AuditNotRepaired");
         assert_eq!(Metric::AuditFailed.row().name, "AuditFailed");

@@ -42,6 +42,8 @@ pub enum Answer {
     },
     /// No answer: it may have taken it.
     Lost(Reason),
+    /// Nobody was called: what a call needs was not there. It counts as no call.
+    NotCalled(Reason),
 }
 
 impl Answer {
@@ -50,8 +52,14 @@ impl Answer {
     pub fn asked_ms(&self) -> Option<u64> {
         match self {
             Self::NotNow { after_ms, .. } | Self::Ambiguous { after_ms, .. } => *after_ms,
-            Self::Accepted { .. } | Self::Permanent(_) | Self::NotSent(_) | Self::Lost(_) => None,
+            Self::Accepted { .. } | Self::Permanent(_) | Self::NotSent(_) | Self::Lost(_) | Self::NotCalled(_) => None,
         }
+    }
+
+    /// Whether a provider was called, or may have been.
+    #[must_use]
+    pub fn was_called(&self) -> bool {
+        !matches!(self, Self::NotCalled(_))
     }
 
     /// What is shown as the device's last error.
@@ -62,6 +70,7 @@ impl Answer {
             Self::Permanent(reason)
             | Self::NotSent(reason)
             | Self::Lost(reason)
+            | Self::NotCalled(reason)
             | Self::NotNow { reason, .. }
             | Self::Ambiguous { reason, .. } => Some(reason),
         }

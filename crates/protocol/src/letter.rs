@@ -104,7 +104,7 @@ impl Evidence {
         match answer {
             Answer::Accepted { .. } => Self::Accepted,
             Answer::Permanent(_) => Self::Permanent,
-            Answer::NotNow { .. } | Answer::NotSent(_) => Self::NotNow,
+            Answer::NotNow { .. } | Answer::NotSent(_) | Answer::NotCalled(_) => Self::NotNow,
             Answer::Ambiguous { .. } => Self::Ambiguous,
             Answer::Lost(_) => Self::Lost { held },
         }

@@ -32,7 +32,9 @@ pub fn record(stored: &Delivery, learned: &Learned, policy: Policy, now_ms: u64)
         };
         let before = device.letter;
         device.letter = join(before, Evidence::of(answer, held.letter), policy);
-        device.calls = device.calls.max(held.calls.saturating_add(1).min(CALLS_COUNTED));
+        if answer.was_called() {
+            device.calls = device.calls.max(held.calls.saturating_add(1).min(CALLS_COUNTED));
+        }
         match answer {
             Answer::Accepted { provider_id } if device.letter == crate::letter::Letter::Sent => {
                 if device.provider_id.is_none() {
@@ -110,5 +112,17 @@ mod tests {
         let once = record(&a, &learned, Policy::AtLeastOnce, 5).unwrap();
         assert_eq!(record(&once, &learned, Policy::AtLeastOnce, 6), None);
         assert_eq!(once.devices[1].calls, 1);
+    }
+
+    #[test]
+    fn a_device_that_nobody_called_keeps_its_number_of_calls_and_says_why() {
+        let a = run(None, 1, 0);
+        let why = Reason { code: "token_timeout".to_string(), detail: "no token".to_string() };
+        let answers = vec![Some(Answer::NotCalled(why.clone())), Some(not_now())];
+        let learned = Learned { held: a.clone(), answers, retry_at_ms: 9 };
+        let item = record(&a, &learned, Policy::AtMostOnce, 5).unwrap();
+        assert_eq!([item.devices[0].calls, item.devices[1].calls], [0, 1]);
+        assert_eq!((item.devices[0].letter, &item.devices[0].error), (Letter::Pending, &Some(why)));
+        assert_eq!((item.state, item.not_before_ms), (State::Retry, 9));
     }
 }

@@ -4,9 +4,9 @@
 //! the first that covers it counts, and none can be left out without changing what some answer means (a test takes each
 //! one away). docs/PUSH.md shows them to people and is held to them.
 
-use crate::outcome::reason;
+use crate::{outcome::reason, transport::Answered};
 pub use platform::events::Class;
-use protocol::answer::Answer;
+use protocol::answer::{Answer, Reason};
 use std::ops::RangeInclusive;
 
 /// What a row asks for besides.
@@ -69,9 +69,24 @@ pub fn look_up<'a>(rows: impl IntoIterator<Item = &'a Row>, status: u16, reason:
     rows.into_iter().find(|row| row.covers(status, reason))
 }
 
+/// Whether a provider refused, and what it said of it is lost: the body broke off, came too late or was far too long. An
+/// empty body is not lost.
+pub(crate) fn is_reason_lost(answered: &Answered) -> bool {
+    answered.status.is_client_error() && answered.body.is_none()
+}
+
 /// The class and the rest for an answer. A table has a row for everything; without one, nothing is known.
-pub(crate) fn means(rows: &[Row], status: u16, reason: Option<&str>) -> (Class, Also) {
-    look_up(rows, status, reason).map_or((Class::Ambiguous, Also::Nothing), |row| (row.class, row.also))
+///
+/// Most refusals are told apart by their body alone: a 404 of FCM's may be about the device or about the whole project. So
+/// one whose body is lost ends nothing and holds nobody; it is asked again.
+pub(crate) fn means(rows: &[Row], answered: &Answered, reason: Option<&str>) -> (Class, Also) {
+    let row = look_up(rows, answered.status.as_u16(), reason);
+    let (class, also) = row.map_or((Class::Ambiguous, Also::Nothing), |row| (row.class, row.also));
+    if !is_reason_lost(answered) || class == Class::Ambiguous {
+        return (class, also);
+    }
+    let waits = matches!(also, Also::WaitMs(_));
+    (Class::NotNow, if waits { also } else { Also::Nothing })
 }
 
 /// What a call says of the credentials that it was made with.
@@ -109,9 +124,9 @@ impl Heard {
         Self::unanswered(Class::NotSent, Answer::NotSent(reason(code, detail, secrets)))
     }
 
-    /// Settled without a call.
-    pub(crate) fn uncalled(class: Class, answer: Answer) -> Self {
-        Self::unanswered(class, answer)
+    /// Nobody was called, and this is why.
+    pub(crate) fn not_called(reason: Reason) -> Self {
+        Self::unanswered(Class::NotSent, Answer::NotCalled(reason))
     }
 
     pub(crate) fn failed(failed: &crate::transport::Failed, secrets: &[&str]) -> Self {
@@ -127,7 +142,7 @@ impl Heard {
     }
 
     /// A refusal of this class.
-    pub(crate) fn refused(class: Class, reason: protocol::answer::Reason, after_ms: Option<u64>) -> Self {
+    pub(crate) fn refused(class: Class, reason: Reason, after_ms: Option<u64>) -> Self {
         let (answer, credentials) = match class {
             Class::Permanent | Class::TokenDead | Class::OurBug => (Answer::Permanent(reason), Credentials::Taken),
             Class::NotNow => (Answer::NotNow { reason, after_ms }, Credentials::Unknown),

@@ -71,7 +71,7 @@ impl Push {
     /// Gets what calls for these devices need: credentials at most 5 minutes old, and a token with at least 2 minutes
     /// to live. Takes at most `timing.token`; at once when all is cached. Nothing is fetched for a provider that none
     /// of the devices needs. [`Prepared::fault`] says which provider cannot be called, and why; its devices are answered
-    /// "not sent", and the other's need not wait for them.
+    /// "not called", and the other's need not wait for them.
     pub async fn prepare_each<'a>(&self, project: &str, devices: impl IntoIterator<Item = &'a Device>) -> Prepared {
         let (mut ios, mut others) = (false, false);
         for device in devices {

@@ -11,7 +11,7 @@
 
 use crate::transport::{
     Answered, BODY_MAX_BYTES, Failed, IDLE_MAX_MS, PING_AFTER, PING_TIMEOUT, http2_connector, read, root_cause,
-    sent_or_not,
+    sent_or_not, too_late,
 };
 use bytes::Bytes;
 use http::{Request, Uri};
@@ -22,6 +22,7 @@ use hyper_util::{
     client::legacy::connect::{Connection, HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
+use outbound::body::Watched;
 use platform::Clock;
 use std::{
     error::Error as StdError,
@@ -61,8 +62,15 @@ pub(crate) struct Pool {
 
 /// One connection. It closes when nobody holds it and its last call has ended.
 struct Link {
-    sender: SendRequest<Full<Bytes>>,
+    sender: SendRequest<Watched>,
     used_ms: AtomicU64,
+}
+
+/// When a call is given up, and how long it had until then.
+#[derive(Clone, Copy)]
+struct Deadline {
+    at: Instant,
+    limit: Duration,
 }
 
 enum Tried {
@@ -86,7 +94,7 @@ impl Pool {
         limit: Duration,
         judge: impl Fn(&Answered) -> Standing,
     ) -> Result<Answered, Failed> {
-        let deadline = Instant::now() + limit;
+        let deadline = Deadline { at: Instant::now() + limit, limit };
         // Whoever waits longer would have too little time left for the call itself.
         let patience = Instant::now() + limit / 2;
         loop {
@@ -110,24 +118,23 @@ impl Pool {
                 return Err(Failed::NotSent { code: "connection_not_ready", detail });
             };
             if self.proven().is_none() {
-                return self.go_first(turn, call, deadline, limit / 4, judge).await;
+                return self.go_first(turn, call, deadline, judge).await;
             }
         }
     }
 
-    /// A call alone on a connection that is not proven; the turn ends with it, or after `alone`.
+    /// A call alone on a connection that is not proven; the turn ends with it, or after a quarter of its time.
     async fn go_first(
         &self,
         mut turn: Turn<'_>,
         call: Call,
-        deadline: Instant,
-        alone: Duration,
+        deadline: Deadline,
         judge: impl Fn(&Answered) -> Standing,
     ) -> Result<Answered, Failed> {
         let left = turn.take().filter(|link| self.usable(link));
         let mut turn = Some(turn);
         let mut trying = pin!(self.alone(left, call, deadline));
-        let result = match timeout(alone, trying.as_mut()).await {
+        let result = match timeout(deadline.limit / 4, trying.as_mut()).await {
             Ok(result) => result,
             Err(_) => {
                 turn = None;
@@ -150,7 +157,7 @@ impl Pool {
         &self,
         left: Option<Arc<Link>>,
         mut call: Call,
-        deadline: Instant,
+        deadline: Deadline,
     ) -> Result<(Arc<Link>, Answered), Failed> {
         if let Some(link) = left {
             match link.call(call, deadline, &self.clock).await {
@@ -168,10 +175,10 @@ impl Pool {
         }
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<Arc<Link>, Failed> {
+    async fn connect(&self, deadline: Deadline) -> Result<Arc<Link>, Failed> {
         let not_sent = |code, detail: String| Failed::NotSent { code, detail };
         let connecting = self.connector.clone().oneshot(self.address.clone());
-        let stream = match timeout_at(deadline, connecting).await {
+        let stream = match timeout_at(deadline.at, connecting).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return Err(not_sent("connect_failed", root_cause(&*error))),
             Err(_) => return Err(not_sent("connect_timeout", "no connection in time".to_owned())),
@@ -186,7 +193,7 @@ impl Pool {
             .initial_max_send_streams(1)
             .keep_alive_interval(PING_AFTER)
             .keep_alive_timeout(PING_TIMEOUT);
-        let (sender, connection) = match timeout_at(deadline, builder.handshake(stream)).await {
+        let (sender, connection) = match timeout_at(deadline.at, builder.handshake(stream)).await {
             Ok(Ok(pair)) => pair,
             Ok(Err(error)) => return Err(not_sent("connect_failed", root_cause(&error))),
             Err(_) => return Err(not_sent("connect_timeout", "no connection in time".to_owned())),
@@ -226,27 +233,27 @@ impl Pool {
 }
 
 impl Link {
-    async fn call(&self, call: Call, deadline: Instant, clock: &Clock) -> Tried {
+    async fn call(&self, call: Call, deadline: Deadline, clock: &Clock) -> Tried {
         self.used_ms.store(clock.now_ms(), Ordering::Relaxed);
+        let call = call.map(Watched::new);
+        let fate = call.body().fate();
         let answer = self.sender.clone().try_send_request(call);
-        let response = match timeout_at(deadline, answer).await {
+        let response = match timeout_at(deadline.at, answer).await {
             Ok(Ok(response)) => response,
             Ok(Err(mut error)) => {
                 if let Some(unwritten) = error.take_message() {
-                    return Tried::Unwritten(unwritten);
+                    return Tried::Unwritten(unwritten.map(Watched::into_inner));
                 }
                 let error = error.into_error();
                 let detail = root_cause(&error);
                 let first: &(dyn StdError + 'static) = &error;
-                return Tried::Ended(Err(sent_or_not(Some(first), true, detail)));
+                return Tried::Ended(Err(sent_or_not(Some(first), &fate, detail)));
             }
-            Err(_) => {
-                let detail = "no answer in time".to_owned();
-                return Tried::Ended(Err(Failed::Lost { code: "timeout", detail }));
-            }
+            // On a connection with as many open calls as the provider takes, it may still have waited for its turn.
+            Err(_) => return Tried::Ended(Err(too_late(&fate, deadline.limit))),
         };
         self.used_ms.store(clock.now_ms(), Ordering::Relaxed);
-        Tried::Ended(Ok(read(response, deadline, BODY_MAX_BYTES).await))
+        Tried::Ended(Ok(read(response, deadline.at, BODY_MAX_BYTES).await))
     }
 }
 

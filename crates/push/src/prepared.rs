@@ -1,13 +1,8 @@
 //! Everything a call needs, in hand: the only thing left to do is to make it.
 
-use crate::{
-    NotPrepared, Outgoing, Provider,
-    answers::{Class, Heard},
-    apns::client as apns,
-    fcm::client as fcm,
-};
+use crate::{NotPrepared, Outgoing, Provider, answers::Heard, apns::client as apns, fcm::client as fcm};
 use protocol::{
-    answer::Answer,
+    answer::Reason,
     content::{Device, Platform},
 };
 use std::{fmt, sync::Arc};
@@ -72,18 +67,22 @@ impl Prepared {
     }
 
     /// Makes one provider call and says what came of it, within `Timing::call` of real time from waiting for a
-    /// connection to the last byte of the answer. Never repeats a call. A future that is dropped before it ends counts as
-    /// [`Answer::Lost`]: the call may have been made.
+    /// connection to the last byte of the answer. Never repeats a call. Where there is no access nobody is called, and the
+    /// answer says so ([`Answer::NotCalled`]). A future that is dropped before it ends counts as [`Answer::Lost`]: the call
+    /// may have been made.
+    ///
+    /// [`Answer::NotCalled`]: protocol::answer::Answer::NotCalled
+    /// [`Answer::Lost`]: protocol::answer::Answer::Lost
     pub async fn send(&self, device: &Device, outgoing: &Outgoing<'_>) -> Heard {
         match device.platform {
             Platform::Ios => match &self.through_apns {
                 Some(Ok(access)) => self.apns.send(access, device, outgoing).await,
-                Some(Err(error)) => Heard::uncalled(Class::NotSent, Answer::NotSent(error.reason())),
+                Some(Err(error)) => Heard::not_called(error.reason()),
                 None => not_prepared(),
             },
             Platform::Android | Platform::Web => match &self.through_fcm {
                 Some(Ok(access)) => self.fcm.send(access, device, outgoing).await,
-                Some(Err(error)) => Heard::uncalled(Class::NotSent, Answer::NotSent(error.reason())),
+                Some(Err(error)) => Heard::not_called(error.reason()),
                 None => not_prepared(),
             },
         }
@@ -91,5 +90,6 @@ impl Prepared {
 }
 
 fn not_prepared() -> Heard {
-    Heard::not_sent("not_prepared", "no access was asked for this platform", &[])
+    let detail = "no access was asked for this platform".to_owned();
+    Heard::not_called(Reason { code: "not_prepared".to_owned(), detail })
 }

@@ -4,7 +4,7 @@
 //! others go on. The futures run in one task, so an invocation that is dropped takes all of them with it.
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use futures_util::{FutureExt, future::join_all};
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use std::panic::AssertUnwindSafe;
 
 /// Handles every copy of a batch with `handle`, which says whether the copy may be deleted. What it does not say so of
@@ -13,20 +13,32 @@ pub async fn consume<'a, F>(event: &'a SqsEvent, handle: impl Fn(&'a SqsMessage)
 where
     F: Future<Output = bool> + 'a,
 {
-    let copies = event.records.iter().map(|record| {
-        let work = AssertUnwindSafe(async { handle(record).await }).catch_unwind();
-        async move {
-            let gone = work.await.unwrap_or_else(|_| {
-                tracing::error!(message_id = record.message_id, "handling a copy panicked; it comes back");
-                false
-            });
-            (!gone).then(|| record.message_id.clone().unwrap_or_default())
-        }
-    });
+    // Each is polled when it is woken, and not whenever one of the others is.
+    let mut copies: FuturesUnordered<_> = event
+        .records
+        .iter()
+        .enumerate()
+        .map(|(at, record)| {
+            let work = AssertUnwindSafe(async { handle(record).await }).catch_unwind();
+            async move {
+                let gone = work.await.unwrap_or_else(|_| {
+                    tracing::error!(message_id = record.message_id, "handling a copy panicked; it comes back");
+                    false
+                });
+                (!gone).then_some((at, record))
+            }
+        })
+        .collect();
+    let mut kept = Vec::new();
+    while let Some(copy) = copies.next().await {
+        kept.extend(copy);
+    }
+    // As they were received, not as they ended.
+    kept.sort_by_key(|(at, _)| *at);
     let mut response = SqsBatchResponse::default();
-    for id in join_all(copies).await.into_iter().flatten() {
+    for (_, record) in kept {
         let mut failure = BatchItemFailure::default();
-        failure.item_identifier = id;
+        failure.item_identifier = record.message_id.clone().unwrap_or_default();
         response.batch_item_failures.push(failure);
     }
     response
@@ -54,5 +66,26 @@ mod tests {
         .await;
         let failed: Vec<&str> = response.batch_item_failures.iter().map(|f| f.item_identifier.as_str()).collect();
         assert_eq!(failed, ["b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn what_comes_back_is_named_in_the_order_of_the_batch() {
+        let mut event = SqsEvent::default();
+        for id in 0..5 {
+            let mut message = SqsMessage::default();
+            message.message_id = Some(id.to_string());
+            event.records.push(message);
+        }
+        // The later ones end first.
+        let response = consume(&event, |record| async {
+            let id: usize = record.message_id.as_deref().unwrap().parse().unwrap();
+            for _ in id..5 {
+                tokio::task::yield_now().await;
+            }
+            id == 2
+        })
+        .await;
+        let failed: Vec<&str> = response.batch_item_failures.iter().map(|f| f.item_identifier.as_str()).collect();
+        assert_eq!(failed, ["0", "1", "3", "4"]);
     }
 }

@@ -96,6 +96,9 @@ pub enum ParseError {
     Garbage(String),
 }
 
+/// How our own bodies for a chunk begin.
+const DELIVER_HEAD: &str = r#"{"type":"deliver_v1","#;
+
 #[derive(Deserialize)]
 struct Tag {
     r#type: String,
@@ -174,6 +177,14 @@ impl Envelope {
     /// # Errors
     /// [`ParseError`] says whether to leave it or to park it. The text never repeats the body: it holds device tokens.
     pub fn parse(body: &str) -> Result<Self, ParseError> {
+        // Read once, into its own type: a tagged enum is read into an intermediate form first. Anything that this does
+        // not read whole is judged below.
+        if body.starts_with(DELIVER_HEAD)
+            && let Ok(copy) = serde_json::from_str::<DeliverV1>(body)
+            && is_chunk(&copy)
+        {
+            return Ok(Self::Deliver(copy));
+        }
         let tag = serde_json::from_str::<Tag>(body)
             .map_err(|error| ParseError::Garbage(format!("no type, {}", position(&error))))?
             .r#type;
@@ -182,7 +193,7 @@ impl Envelope {
                 let envelope: Self = serde_json::from_str(body)
                     .map_err(|error| ParseError::Garbage(format!("{tag}, {}", position(&error))))?;
                 match &envelope {
-                    Self::Deliver(copy) if copy.devices.is_empty() || copy.devices.len() > DEVICES_PER_CHUNK => {
+                    Self::Deliver(copy) if !is_chunk(copy) => {
                         Err(ParseError::Garbage("deliver_v1, a chunk holds 1 to 20 devices".to_owned()))
                     }
                     Self::Deliver(_) | Self::Payout(_) => Ok(envelope),
@@ -192,6 +203,10 @@ impl Envelope {
             _ => Err(ParseError::Garbage("its type is none of ours".to_owned())),
         }
     }
+}
+
+fn is_chunk(copy: &DeliverV1) -> bool {
+    (1..=DEVICES_PER_CHUNK).contains(&copy.devices.len())
 }
 
 fn position(error: &serde_json::Error) -> String {
@@ -265,6 +280,24 @@ mod tests {
         assert!(body.contains(r#""app":"com.example.other""#), "{body}");
         assert_eq!(Envelope::parse(&body).unwrap(), Envelope::Deliver(named));
         assert!(!Envelope::Deliver(copy()).to_body().unwrap().contains("app"));
+    }
+
+    /// Whatever order its members are in, and with members of a later release.
+    #[test]
+    fn a_body_that_is_written_otherwise_means_the_same() {
+        let body = Envelope::Deliver(copy()).to_body().unwrap();
+        assert!(body.starts_with(DELIVER_HEAD));
+        let sorted = serde_json::from_str::<serde_json::Value>(&body).unwrap().to_string();
+        assert!(!sorted.starts_with(DELIVER_HEAD));
+        let more = body.replacen('{', r#"{"later":[1],"#, 1);
+        let spaced = body.replacen(':', ": ", 1);
+        for other in [sorted, more, spaced] {
+            assert_eq!(Envelope::parse(&other).unwrap(), Envelope::Deliver(copy()), "{other}");
+        }
+        let mut empty = copy();
+        empty.devices.clear();
+        let error = Envelope::parse(&Envelope::Deliver(empty).to_body().unwrap()).unwrap_err();
+        assert_eq!(error, ParseError::Garbage("deliver_v1, a chunk holds 1 to 20 devices".to_owned()));
     }
 
     #[test]

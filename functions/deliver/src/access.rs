@@ -7,6 +7,7 @@ use crate::{
     Deliver,
     holds::{Entry, Refusal},
 };
+use futures_util::future::join_all;
 use protocol::{
     answer::Reason,
     hold::{HeldDevices, Hold, PROVIDERS, Provider},
@@ -29,6 +30,8 @@ pub(crate) struct Access<'a> {
 struct Learned {
     /// The holds that this copy probes.
     probes: Vec<(Provider, Hold)>,
+    /// Who was called.
+    called: Vec<Provider>,
     taken: Vec<Provider>,
     refused: Vec<(Provider, Reason)>,
 }
@@ -56,8 +59,9 @@ impl<'a> Access<'a> {
         let needed = PROVIDERS.into_iter().filter(|p| devices().any(|device| Provider::of(device.platform) == *p));
         let mut held: Vec<(Provider, u64)> = Vec::new();
         let mut open = Vec::new();
-        for provider in needed {
-            match function.holds.enter(project, provider).await {
+        let entries = needed.map(async |provider| (provider, function.holds.enter(project, provider).await));
+        for (provider, entry) in join_all(entries).await {
+            match entry {
                 Entry::Open => open.push(provider),
                 Entry::Probe(hold) => {
                     self.learned().probes.push((provider, hold));
@@ -70,13 +74,11 @@ impl<'a> Access<'a> {
         let prepared = function.push.prepare_each(project, callable).await;
         let (mut ready, mut unavailable) = (false, None);
         for provider in open {
-            if prepared.fault(provider).is_some() {
-                // This was the probe.
-                self.learned().probes.retain(|(of, _)| *of != provider);
-            }
             match prepared.fault(provider) {
                 None => ready = true,
                 Some(fault) if fault.lasts() => {
+                    // This was the probe. Where nobody can say now, there was none yet.
+                    self.learned().probes.retain(|(of, _)| *of != provider);
                     let reason = fault.reason();
                     let refusal = Refusal { reason: &reason, used: None, told: Some(&reason.detail) };
                     let until_ms = function.holds.refused(project, provider, refusal).await;
@@ -100,6 +102,7 @@ impl<'a> Access<'a> {
 
     /// A call for this provider came to an end.
     pub(crate) fn heard(&self, provider: Provider, heard: &Heard) {
+        self.learned().called.push(provider);
         match heard.credentials {
             Credentials::Taken => self.learned().taken.push(provider),
             Credentials::Refused => {
@@ -111,13 +114,20 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Writes down what was learned, once.
+    /// Writes down what was learned, once. A probe is over when its provider was called, whatever came of it; one that
+    /// had nobody to call is left for [`Self::finish`].
     pub(crate) async fn conclude(&self) {
-        let learned = std::mem::take(&mut *self.learned());
-        let project = &self.copy.project;
+        let (learned, probes) = {
+            let mut known = self.learned();
+            let learned = std::mem::take(&mut *known);
+            let (over, left) = learned.probes.iter().cloned().partition(|(of, _)| learned.called.contains(of));
+            known.probes = left;
+            (learned, over)
+        };
+        let (project, probes): (_, Vec<(Provider, Hold)>) = (&self.copy.project, probes);
         for provider in PROVIDERS {
             let refused = learned.refused.iter().find(|(of, _)| *of == provider);
-            let probe = learned.probes.iter().find(|(of, _)| *of == provider);
+            let probe = probes.iter().find(|(of, _)| *of == provider);
             if let Some((_, reason)) = refused {
                 let used = self.prepared.get().and_then(|prepared| prepared.version(provider));
                 self.function.holds.refused(project, provider, Refusal { reason, used, told: None }).await;

@@ -14,15 +14,23 @@ use protocol::{
     timing::Timing,
 };
 use push::Push;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
 use store::{HoldWrite, Store};
 
 /// Projects remembered at once, with a hold or without. A few hundred bytes each.
 const PROJECTS_MAX: usize = 1_000;
 /// Lost compare-and-sets in a row before the hold is left to others: they are writing it.
 const TRIES_MAX: u8 = 3;
+/// Look-ups at once, of different projects. Two projects that share one wait for each other, for one read.
+const LOOKING: usize = 32;
 
 type Key = (String, Provider);
+/// The look-up that failed last, and when: those who waited for it do not try one after the other.
+type Failed = Option<(Key, Instant)>;
 
 /// The holds, as far as this instance knows. One per process.
 #[derive(Clone, Debug)]
@@ -33,6 +41,8 @@ pub struct Holds {
     random: Random,
     timing: Timing,
     memory: Arc<Mutex<Memory>>,
+    /// Held while a hold or a secret's version is looked up: of many copies that need it one looks.
+    looking: Arc<[tokio::sync::Mutex<Failed>; LOOKING]>,
 }
 
 #[derive(Debug)]
@@ -75,7 +85,7 @@ impl Holds {
             holds: Remembered::new(PROJECTS_MAX, timing.hold_cache),
             versions: Remembered::new(PROJECTS_MAX, timing.hold_cache),
         };
-        Self { store, push, clock, random, timing, memory: Arc::new(Mutex::new(memory)) }
+        Self { store, push, clock, random, timing, memory: Arc::new(Mutex::new(memory)), looking: Arc::default() }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -97,10 +107,26 @@ impl Holds {
         self.clock.now_ms().saturating_add(self.timing.hold_look(0))
     }
 
+    async fn looks(&self, key: &Key) -> Option<tokio::sync::MutexGuard<'_, Failed>> {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let place = hasher.finish() % u64::try_from(LOOKING).unwrap_or(1);
+        Some(self.looking.get(usize::try_from(place).ok()?)?.lock().await)
+    }
+
     async fn known(&self, key: &Key) -> Option<Hold> {
-        let remembered = self.memory().holds.get(key, self.clock.now_ms());
-        if let Some(known) = remembered {
+        let remembered = || self.memory().holds.get(key, self.clock.now_ms());
+        if let Some(known) = remembered() {
             return known;
+        }
+        let began = Instant::now();
+        let mut one = self.looks(key).await;
+        if let Some(known) = remembered() {
+            return known;
+        }
+        let failed = one.as_deref().and_then(Option::as_ref);
+        if failed.is_some_and(|(of, at)| of == key && *at >= began) {
+            return None;
         }
         match self.store.hold(&key.0, key.1).await {
             Ok(hold) => {
@@ -109,14 +135,21 @@ impl Holds {
             }
             Err(error) => {
                 tracing::warn!(project = key.0, provider = key.1.as_str(), error = %error, "a hold was not read");
+                if let Some(one) = one.as_deref_mut() {
+                    *one = Some((key.clone(), Instant::now()));
+                }
                 None
             }
         }
     }
 
     async fn version(&self, key: &Key) -> Option<String> {
-        let remembered = self.memory().versions.get(key, self.clock.now_ms());
-        match remembered {
+        let remembered = || self.memory().versions.get(key, self.clock.now_ms());
+        if let Some(version) = remembered() {
+            return version;
+        }
+        let _one = self.looks(key).await;
+        match remembered() {
             Some(version) => version,
             None => self.version_now(key).await,
         }
@@ -249,3 +282,7 @@ impl Holds {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "holds_tests.rs"]
+mod tests;

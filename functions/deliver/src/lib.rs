@@ -8,6 +8,7 @@ mod access;
 mod holds;
 mod observe;
 mod receive;
+mod said;
 mod settings;
 mod tokens;
 
@@ -25,7 +26,7 @@ use protocol::{
 use push::Push;
 use queue::{DeliverV1, Envelope, Origin, Queue, consume};
 use receive::Receiving;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use store::Store;
 
 /// The function.
@@ -109,7 +110,8 @@ impl Deliver {
             read_first: received_before || copy.origin != Origin::Inline,
         };
         let handle = record.receipt_handle.as_deref().unwrap_or_default();
-        let receiving = Receiving::new(self, &copy, handle, ends_ms);
+        let message_id = copy.id.to_string();
+        let receiving = Receiving::new(self, &copy, &message_id, handle, ends_ms);
         let machine = deliver::Deliver::new(receive, self.timing);
         let verdict = drive(machine, Outcome::Start, &receiving, &self.clock, self.boundary.as_ref()).await;
         receiving.finish().await;
@@ -126,4 +128,9 @@ impl Deliver {
     fn successor(copy: &DeliverV1) -> Envelope {
         Envelope::Deliver(DeliverV1 { origin: Origin::Retry, ..copy.clone() })
     }
+}
+
+/// What comes of it within so many ms of real time.
+async fn within<F: Future>(limit_ms: u64, work: F) -> Option<F::Output> {
+    tokio::time::timeout(Duration::from_millis(limit_ms), work).await.ok()
 }

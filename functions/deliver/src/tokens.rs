@@ -6,6 +6,7 @@
 //! Nothing here is needed for correctness of deliveries, so nothing waits for it longer than a record may take: what is
 //! not written down is said again by the next push to that token.
 
+use crate::within;
 use futures_util::future::join_all;
 use platform::{Clock, Remembered};
 use protocol::{
@@ -17,7 +18,6 @@ use protocol::{
 use std::{
     collections::{BTreeSet, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 use store::{DeadTokenWrite, Store, StoreError};
 
@@ -114,7 +114,7 @@ impl Tokens {
         let accepted = self.accepted(project, accepted);
         let dead = dead.into_iter().map(|news| self.dead(project, news));
         let all = async { tokio::join!(join_all(dead), self.take_off(project, accepted)) };
-        if tokio::time::timeout(Duration::from_millis(self.timing.record), all).await.is_err() {
+        if within(self.timing.record, all).await.is_none() {
             tracing::warn!(project, "the list of dead tokens was not brought up to date in time");
         }
     }

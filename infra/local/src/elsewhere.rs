@@ -83,11 +83,26 @@ impl Invoker {
         invocation: &Invocation,
         headers: HeaderMap,
     ) -> Result<Value, String> {
+        self.invoke_text(base_url, function, event.to_string().into(), invocation, headers).await
+    }
+
+    /// The same with an event that is JSON text already.
+    ///
+    /// # Errors
+    /// As [`Self::invoke`].
+    pub async fn invoke_text(
+        &self,
+        base_url: &str,
+        function: &str,
+        event: axum::body::Bytes,
+        invocation: &Invocation,
+        headers: HeaderMap,
+    ) -> Result<Value, String> {
         let request = Request::builder()
             .method(Method::POST)
             .uri(format!("{base_url}/2015-03-31/functions/{function}/invocations"))
             .header(DEADLINE_HEADER, invocation.deadline_ms)
-            .body(Full::from(event.to_string()));
+            .body(Full::from(event));
         let mut request = request.map_err(|error| format!("{function} cannot be invoked: {error}"))?;
         request.headers_mut().extend(headers);
         let answer = self.0.request(request).await.map_err(|error| format!("{function} does not answer: {error}"))?;

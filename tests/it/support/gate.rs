@@ -13,6 +13,7 @@ use protocol::timing::Timing;
 use push::{Push, PushSettings};
 use queue::Queue;
 use std::sync::Arc;
+use store::Store;
 use tokio::sync::watch;
 
 /// Holds an invocation after one effect.
@@ -56,6 +57,14 @@ pub(crate) struct Consumer(Deliver);
 impl Consumer {
     pub(crate) async fn new(app: &TestApp) -> Self {
         Self::with(app, Arc::new(NoBoundary)).await
+    }
+
+    /// One whose holds are in this table.
+    pub(crate) async fn holding(app: &TestApp, holds: Store) -> Self {
+        let mut function = Self::new(app).await.0;
+        let (push, clock) = (function.push.clone(), function.clock.clone());
+        function.holds = Holds::new(holds, push, clock, Random::system(), Timing::SHORT);
+        Self(function)
     }
 
     pub(crate) async fn with(app: &TestApp, boundary: Arc<dyn Boundary>) -> Self {

@@ -15,6 +15,7 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError, RwLock,
         atomic::{AtomicUsize, Ordering},
     },
+    thread::{self, ThreadId},
 };
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt};
@@ -37,7 +38,8 @@ static LINES: AtomicUsize = AtomicUsize::new(0);
 static MARKED: AtomicUsize = AtomicUsize::new(0);
 /// What the test of this module logs.
 const MARKER: &str = "is anybody listening";
-static METRICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Who wrote it, and what.
+static METRICS: Mutex<Vec<(ThreadId, String)>> = Mutex::new(Vec::new());
 
 /// No line may hold this text from now on.
 pub(crate) fn secret(text: &str) {
@@ -152,7 +154,7 @@ impl Write for Counting {
         if let Some(secret) = leaked(&line) {
             FAULTS.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{secret:?} leaked: {line}"));
         }
-        METRICS.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        METRICS.lock().unwrap_or_else(PoisonError::into_inner).push((thread::current().id(), line));
         Ok(bytes.len())
     }
 
@@ -196,7 +198,11 @@ pub(crate) fn lines_seen() -> usize {
 /// All lines of metrics so far, everybody's.
 pub(crate) fn metrics() -> Vec<Value> {
     let lines = METRICS.lock().unwrap_or_else(PoisonError::into_inner);
-    lines.iter().map(|line| serde_json::from_str(line).expect("a line of metrics is JSON")).collect()
+    lines.iter().map(|(_, line)| document(line)).collect()
+}
+
+fn document(line: &str) -> Value {
+    serde_json::from_str(line).expect("a line of metrics is JSON")
 }
 
 /// What this thread logs, to be read by its test. Its systems must run on this thread, as `#[tokio::test]` has it.
@@ -220,6 +226,13 @@ impl Own {
         let lines = self.kept.lock().unwrap();
         let lines = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter(|line| line["target"] == TARGET && line["event"] == word).collect()
+    }
+
+    /// The documents of metrics that hold this one, oldest first: this thread's, which runs one test.
+    pub(crate) fn metrics(&self, name: &str) -> Vec<Value> {
+        let (me, lines) = (thread::current().id(), METRICS.lock().unwrap_or_else(PoisonError::into_inner));
+        let mine = lines.iter().filter(|(thread, _)| *thread == me).map(|(_, line)| document(line));
+        mine.filter(|document| document.get(name).is_some()).collect()
     }
 
     /// All lines.
@@ -259,7 +272,7 @@ fn a_leak_and_a_misshapen_event_are_noticed() {
 #[test]
 fn everything_of_ours_is_listened_to_down_to_trace() {
     install();
-    std::thread::spawn(|| {
+    thread::spawn(|| {
         tracing::trace!(target: "deliver::receive", "{MARKER}?");
         tracing::debug!(target: "store", "{MARKER}?");
         tracing::info!(target: "hyper", "{MARKER}?");

@@ -174,7 +174,7 @@ async fn a_call_that_waited_for_a_stream_was_not_sent() {
         let pause = Duration::from_millis(50);
         while tokio::time::timeout(pause, first.read(&mut buffer)).await.is_ok_and(|n| n.unwrap() > 0) {}
         drop(first);
-        serve_at_most(listener, 100, Arc::default()).await;
+        serve_at_most(listener, 100, false, Arc::default()).await;
     });
     let transport = transport(Cleartext::Http2);
     let answers = futures_util::future::join_all((0..20).map(|_| call(&transport, &url))).await;
@@ -184,35 +184,79 @@ async fn a_call_that_waited_for_a_stream_was_not_sent() {
     server.abort();
 }
 
-/// The most streams that were open at once.
-async fn serve_at_most(listener: TcpListener, limit: u32, most: Arc<AtomicU32>) {
+/// What a server saw.
+#[derive(Default)]
+struct Served {
+    /// The most streams that were open at once.
+    most: AtomicU32,
+    /// Requests that came whole.
+    whole: AtomicU32,
+}
+
+/// Serves one connection with at most `limit` streams at once, and answers each a little later; one that `hangs`, never.
+async fn serve_at_most(listener: TcpListener, limit: u32, hangs: bool, served: Arc<Served>) {
     let (stream, _) = listener.accept().await.unwrap();
     let mut connection = h2::server::Builder::new().max_concurrent_streams(limit).handshake(stream).await.unwrap();
     let open = Arc::new(AtomicU32::new(0));
-    while let Some(accepted) = connection.accept().await {
-        let (_, mut respond) = accepted.unwrap();
-        most.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        let open = Arc::clone(&open);
-        tokio::spawn(async move {
+    let mut streams = tokio::task::JoinSet::new();
+    while let Some(Ok((request, mut respond))) = connection.accept().await {
+        served.most.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        let (open, served) = (Arc::clone(&open), Arc::clone(&served));
+        streams.spawn(async move {
+            let mut body = request.into_body();
+            let read = async {
+                while body.data().await.transpose()?.is_some() {}
+                Ok::<(), h2::Error>(())
+            };
+            if read.await.is_ok() {
+                served.whole.fetch_add(1, Ordering::SeqCst);
+            }
+            if hangs {
+                // Until the client gives up.
+                let _ = std::future::poll_fn(|context| respond.poll_reset(context)).await;
+                open.fetch_sub(1, Ordering::SeqCst);
+                return;
+            }
             tokio::time::sleep(Duration::from_millis(10)).await;
             open.fetch_sub(1, Ordering::SeqCst);
             let _: h2::SendStream<Bytes> = respond.send_response(http::Response::new(()), true).unwrap();
         });
     }
+    while streams.join_next().await.is_some() {}
+}
+
+/// The provider takes three calls and says nothing. Those that waited for them to end were never written, and none of
+/// them is written once a stream is free: what was said of them stays true.
+#[tokio::test]
+async fn a_call_that_waited_in_vain_for_a_stream_was_not_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let served = Arc::new(Served::default());
+    let server = tokio::spawn(serve_at_most(listener, 3, true, Arc::clone(&served)));
+    let transport = transport(Cleartext::Http2);
+    let answers = futures_util::future::join_all((0..15).map(|_| call(&transport, &url))).await;
+    let of = |kind: fn(&Failed) -> bool| answers.iter().filter(|answer| answer.as_ref().is_err_and(kind)).count();
+    let lost = of(|failed| matches!(failed, Failed::Lost { code: "timeout", .. }));
+    let not_sent = of(|failed| matches!(failed, Failed::NotSent { code: "not_written", .. }));
+    assert_eq!((lost, not_sent), (3, 12), "{answers:?}");
+    // The connection ends with the last who could use it.
+    drop(transport);
+    server.await.unwrap();
+    assert_eq!(served.whole.load(Ordering::SeqCst), 3, "each that came whole is called lost, and no other");
 }
 
 #[tokio::test]
 async fn no_more_streams_than_the_provider_takes() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let most = Arc::new(AtomicU32::new(0));
-    let server = tokio::spawn(serve_at_most(listener, 3, Arc::clone(&most)));
+    let served = Arc::new(Served::default());
+    let server = tokio::spawn(serve_at_most(listener, 3, false, Arc::clone(&served)));
     let transport = transport(Cleartext::Http2);
     let answers = futures_util::future::join_all((0..15).map(|_| call(&transport, &url))).await;
     for answer in answers {
         assert_eq!(answer.unwrap().status, 200);
     }
-    assert_eq!(most.load(Ordering::SeqCst), 3, "all that it takes, and not one more");
+    assert_eq!(served.most.load(Ordering::SeqCst), 3, "all that it takes, and not one more");
     server.abort();
 }
 

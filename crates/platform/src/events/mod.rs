@@ -53,6 +53,7 @@ pub struct EventTable {
 pub const EVENTS: [EventTable; 12] = [
     Request::TABLE,
     Device::TABLE,
+    Settled::TABLE,
     Hold::TABLE,
     Waiting::TABLE,
     RelayBatch::TABLE,
@@ -145,6 +146,29 @@ impl Device<'_> {
 }
 
 event! {
+    /// A chunk whose last devices ended without a call.
+    Settled<'a> = "settled", "The devices of a chunk that were still open ended without a call: too late, after the last attempt, or because a call that may have been made is not repeated (deliver).";
+    project: &'a str, "text", "always", "The message's project.";
+    message_id: &'a str, "text", "always", "The message.";
+    chunk: u16, "number", "always", "The chunk of the message.";
+    attempt: u64, "number", "always", "Claims of the chunk before that; 0 if nobody ever called.";
+    expired: u64, "number", "always", "Its devices that ended `expired`.";
+    unknown: u64, "number", "always", "Its devices that ended `unknown`, now or by an earlier answer.";
+}
+
+impl Settled<'_> {
+    fn level(&self) -> Level {
+        Level::WARN
+    }
+
+    /// Writes the line and the metrics, as of `now_ms`.
+    pub fn emit(&self, now_ms: u64) {
+        self.log();
+        publish(now_ms, &[], &[(Metric::DevicesExpired, self.expired), (Metric::DevicesUnknown, self.unknown)]);
+    }
+}
+
+event! {
     /// A hold that began or ended.
     Hold<'a> = "hold", "A provider refuses a project's credentials, or takes them again (deliver). One line when a hold begins and one when it ends, whatever waits for it.";
     project: &'a str, "text", "always", "The project.";
@@ -169,11 +193,11 @@ impl Hold<'_> {
 
 event! {
     /// A copy for whose project no call can be made now.
-    Waiting<'a> = "waiting", "No call can be made for a project now, so a copy waits: its credentials cannot be read, or no access token can be had, which may pass by itself (deliver).";
+    Waiting<'a> = "waiting", "No call can be made for a project now, so a copy waits, or its devices of one provider: the credentials cannot be read, or no access token can be had, which may pass by itself; or they do not list the message's app (deliver).";
     project: &'a str, "text", "always", "The message's project.";
     message_id: &'a str, "text", "always", "The message.";
     chunk: u16, "number", "always", "The chunk of the message.";
-    code: &'a str, "text", "always", "Why, in one word: `credentials_unavailable`, `token_unavailable` or `token_timeout`.";
+    code: &'a str, "text", "always", "Why, in one word: `credentials_unavailable`, `token_unavailable`, `token_timeout` or `app_not_in_credentials`.";
     detail: &'a str, "text", "always", "The same as a sentence: names of secrets and members, never their values.";
 }
 

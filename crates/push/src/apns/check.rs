@@ -11,11 +11,12 @@ use super::{
 };
 use crate::{
     NotPrepared,
+    answers::is_reason_lost,
     check::Report,
     outcome::provider_code,
     transport::{Answered, Failed},
 };
-use http::{HeaderValue, Method, Request, header::AUTHORIZATION};
+use http::{Method, Request, header::AUTHORIZATION};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -42,21 +43,15 @@ impl Apns {
     }
 
     async fn ask(&self, access: &Access, app: &str) -> Report {
-        let authorization = HeaderValue::from_str(&format!("bearer {}", access.token)).map(|mut value| {
-            value.set_sensitive(true);
-            value
-        });
-        let request = authorization.map_err(http::Error::from).and_then(|authorization| {
-            Request::builder()
-                .method(Method::POST)
-                .uri(format!("{}/3/device/{NO_DEVICE}", access.key.base_url))
-                .header(AUTHORIZATION, authorization)
-                .header("apns-topic", app)
-                .header("apns-push-type", "background")
-                .header("apns-priority", "5")
-                .header("apns-expiration", "0")
-                .body(json!({"aps": {"content-available": 1}}).to_string().into())
-        });
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(format!("{}/3/device/{NO_DEVICE}", access.key.base_url))
+            .header(AUTHORIZATION, access.authorization.clone())
+            .header("apns-topic", app)
+            .header("apns-push-type", "background")
+            .header("apns-priority", "5")
+            .header("apns-expiration", "0")
+            .body(json!({"aps": {"content-available": 1}}).to_string().into());
         let Ok(request) = request else {
             return Report::NoAnswer { detail: "base_url cannot be called".to_owned() };
         };
@@ -77,6 +72,9 @@ impl Apns {
 
 fn report(answered: &Answered, key: &Key, app: &str) -> Report {
     let status = answered.status.as_u16();
+    if is_reason_lost(answered) {
+        return Report::NoAnswer { detail: format!("APNs answered {status}, and the rest of its answer was lost") };
+    }
     let body: Value = answered.body.as_deref().and_then(|b| serde_json::from_slice(b).ok()).unwrap_or_default();
     let word = body["reason"].as_str().and_then(provider_code).unwrap_or_default();
     let code = if word.is_empty() { format!("HTTP_{status}") } else { word.to_owned() };
@@ -132,5 +130,8 @@ mod tests {
             let answered = Answered { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body };
             assert_eq!(report(&answered, &key, "app"), expected, "{status} {reason}");
         }
+        let lost = Answered { status: StatusCode::FORBIDDEN, headers: HeaderMap::new(), body: None };
+        let detail = "APNs answered 403, and the rest of its answer was lost".to_owned();
+        assert_eq!(report(&lost, &key, "app"), Report::NoAnswer { detail });
     }
 }

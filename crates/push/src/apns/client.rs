@@ -5,7 +5,7 @@
 
 use crate::{
     NotPrepared, Outgoing, Provider,
-    answers::{Class, Credentials, Heard},
+    answers::{Credentials, Heard},
     apns::{
         error,
         key::Key,
@@ -19,7 +19,7 @@ use crate::{
 };
 use http::{HeaderValue, Method, Request, header::AUTHORIZATION};
 use platform::{Clock, Random};
-use protocol::{answer::Answer, content::Device, timing::Timing};
+use protocol::{content::Device, timing::Timing};
 use std::{sync::Arc, time::Duration};
 use store::Store;
 
@@ -57,12 +57,22 @@ impl Identity {
 pub(crate) struct Access {
     pub(super) key: Arc<Key>,
     pub(crate) version: Arc<str>,
-    pub(super) token: Arc<str>,
+    token: Arc<str>,
+    /// The token as a header; never shown.
+    pub(super) authorization: HeaderValue,
     /// The token was looked up after APNs had refused one.
     renewed: bool,
     pub(super) pool: Arc<Pool>,
     identity: Arc<Slot<Identity>>,
     project: Arc<Slot<Project>>,
+}
+
+/// The header of a provider token, which is base64url and dots.
+fn bearer(token: &str) -> Result<HeaderValue, NotPrepared> {
+    let unusable = |_| NotPrepared::TokenUnavailable { detail: "the provider token is not one word".to_owned() };
+    let mut value = HeaderValue::from_str(&format!("bearer {token}")).map_err(unusable)?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// What is known of a project.
@@ -117,7 +127,8 @@ impl Apns {
             let pool = state.pool.get_or_insert_with(|| Arc::new(Pool::new(key.address.clone(), self.clock.clone())));
             (Arc::clone(pool), renewed)
         };
-        Ok(Access { key, version, token, renewed, pool, identity, project })
+        let authorization = bearer(&token)?;
+        Ok(Access { key, version, token, authorization, renewed, pool, identity, project })
     }
 
     async fn read_key(&self, project: &str, slot: &Slot<Project>) -> Result<Held<Key>, NotPrepared> {
@@ -149,51 +160,47 @@ impl Apns {
     pub(crate) async fn send(&self, access: &Access, device: &Device, outgoing: &Outgoing<'_>) -> Heard {
         let secrets = [device.token.0.as_str(), &access.token];
         let Some(topic) = access.key.topic(outgoing.content.app.as_deref()) else {
-            // For good, so that it is seen: the API took the app, and the credentials do not know it. Asking Apple for it
-            // could only end as TopicDisallowed or DeviceTokenNotForTopic.
+            // The API took the app, so it is the credentials that lag behind; asking Apple for it could only end as
+            // TopicDisallowed or DeviceTokenNotForTopic. It waits for them, and is told.
             let detail = "the project's APNs credentials do not list the app that the message names";
-            let answer = Answer::Permanent(reason("app_not_in_credentials", detail, &secrets));
-            return Heard::uncalled(Class::Permanent, answer);
+            return Heard::not_called(reason("app_not_in_credentials", detail, &secrets));
         };
         let headers = payload::headers(&device.token, outgoing, self.clock.now_ms());
-        let body = payload::build(outgoing.message_id, outgoing.content).to_string();
-        let authorization = HeaderValue::from_str(&format!("bearer {}", access.token)).map(|mut value| {
-            value.set_sensitive(true);
-            value
-        });
-        let request = authorization.map_err(http::Error::from).and_then(|authorization| {
+        let request = access.key.device(&device.token).and_then(|uri| {
             Request::builder()
                 .method(Method::POST)
-                .uri(format!("{}/3/device/{}", access.key.base_url, device.token.0))
-                .header(AUTHORIZATION, authorization)
+                .uri(uri)
+                .header(AUTHORIZATION, access.authorization.clone())
                 .header("apns-id", &headers.id)
                 .header("apns-topic", topic)
-                .header("apns-push-type", headers.push_type)
+                .header("apns-push-type", HeaderValue::from_static(headers.push_type))
                 .header("apns-expiration", headers.expiration)
-                .header("apns-priority", headers.priority.to_string())
+                .header("apns-priority", HeaderValue::from_static(headers.priority))
                 .header("apns-collapse-id", headers.collapse_id)
-                .body(body.into())
+                .body(outgoing.apns_body().into())
         });
         let Ok(request) = request else {
-            return Heard::not_sent("bad_address", "base_url cannot be called", &secrets);
+            return Heard::not_called(reason("bad_address", "base_url cannot be called", &secrets));
         };
-        match access.pool.call(request, Duration::from_millis(self.timing.call), error::standing).await {
-            Ok(answered) => {
-                let heard = error::read(&answered, &headers.id, access.renewed, self.clock.now_ms(), &secrets);
-                if error::token_refused(&answered) {
-                    access.identity.state().refuse(&access.token);
-                }
-                match heard.credentials {
-                    Credentials::Taken => access.identity.state().renewed = false,
-                    Credentials::Refused => access.refuse_key(),
-                    // Older credentials than those that are stored now, perhaps.
-                    Credentials::Unknown if error::token_refused(&answered) => access.refuse_key(),
-                    Credentials::Unknown => {}
-                }
-                heard
-            }
-            Err(failed) => Heard::failed(&failed, &secrets),
+        let limit = Duration::from_millis(self.timing.call);
+        let answered = match access.pool.call(request, limit, error::standing).await {
+            Ok(answered) => answered,
+            Err(failed) => return Heard::failed(&failed, &secrets),
+        };
+        let heard = error::read(&answered, &headers.id, access.renewed, self.clock.now_ms(), &secrets);
+        // An acceptance is the usual, and says nothing else.
+        let refused = !answered.status.is_success() && error::token_refused(&answered);
+        if refused {
+            access.identity.state().refuse(&access.token);
         }
+        match heard.credentials {
+            Credentials::Taken => access.identity.state().renewed = false,
+            Credentials::Refused => access.refuse_key(),
+            // Older credentials than those that are stored now, perhaps.
+            Credentials::Unknown if refused => access.refuse_key(),
+            Credentials::Unknown => {}
+        }
+        heard
     }
 
     /// Whatever is known of a project's signing key, the secret is read again before it is used.

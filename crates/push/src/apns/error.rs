@@ -5,7 +5,7 @@
 //! APNs" (A3); where APNs may have taken a notification although it answered with an error, design section 4 decides.
 
 use crate::{
-    answers::{Also, Class, Credentials, Heard, Row, means},
+    answers::{Also, Class, Credentials, Heard, Row, is_reason_lost, means},
     outcome::{provider_code, raw, reason, retry_after_ms},
     pool::Standing,
     transport::Answered,
@@ -101,39 +101,48 @@ pub(crate) fn read(answered: &Answered, id: &str, renewed: bool, now_ms: u64, se
     let status = answered.status.as_u16();
     let body = Body::of(answered);
     let word = provider_code(&body.reason);
-    let (class, also) = means(ANSWERS, status, word);
+    let (class, also) = means(ANSWERS, answered, word);
     let class = if also == Also::RenewToken && !renewed { Class::NotNow } else { class };
     let after_ms = retry_after_ms(&answered.headers, now_ms);
     let code = word.map_or_else(|| format!("HTTP_{status}"), str::to_owned);
-    let said = if body.reason.is_empty() { raw(answered) } else { body.reason.clone() };
+    let said = match body.reason.as_str() {
+        _ if is_reason_lost(answered) => "and the rest of its answer was lost".to_owned(),
+        "" => raw(answered),
+        reason => reason.to_owned(),
+    };
     let since = body.timestamp.map(|at_ms| format!("; so since {}", platform::rfc3339_ms(at_ms)));
     let sentence = format!("APNs answered {status} {said}{}", since.unwrap_or_default());
     let mut heard = Heard::refused(class, reason(&code, sentence.trim_end(), secrets), after_ms);
     heard.dead_since_ms = body.timestamp.filter(|_| class == Class::TokenDead);
-    if status == 429 && word == Some(DEVICE_BUSY) {
-        heard.credentials = Credentials::Taken;
+    match status {
+        429 if word == Some(DEVICE_BUSY) => heard.credentials = Credentials::Taken,
+        // It did not get as far as the token.
+        404 | 405 => heard.credentials = Credentials::Unknown,
+        _ => {}
     }
     heard
 }
 
-/// Whether APNs refused the provider token itself, not the key behind it.
+/// Whether APNs refused the provider token itself, not the key behind it. Asked of refusals only.
 pub(crate) fn token_refused(answered: &Answered) -> bool {
     answered_means(answered).1 == Also::RenewToken
 }
 
 fn answered_means(answered: &Answered) -> (Class, Also) {
-    means(ANSWERS, answered.status.as_u16(), provider_code(&Body::of(answered).reason))
+    means(ANSWERS, answered, provider_code(&Body::of(answered).reason))
 }
 
 /// What an answer says of its connection: whatever APNs says about a device or a payload, it says to a token that it
 /// took.
 pub(crate) fn standing(answered: &Answered) -> Standing {
-    let status = answered.status.as_u16();
-    if !answered.status.is_success() && answered_means(answered).1 == Also::Reconnect {
+    if answered.status.is_success() {
+        return Standing::Proven;
+    }
+    if answered.body.is_none() || answered_means(answered).1 == Also::Reconnect {
         return Standing::Spent;
     }
-    match status {
-        200..=299 | 400 | 410 | 413 => Standing::Proven,
+    match answered.status.as_u16() {
+        400 | 410 | 413 => Standing::Proven,
         _ => Standing::Open,
     }
 }

@@ -100,10 +100,32 @@ fn what_is_not_documented_goes_by_its_status() {
         (600, Class::Ambiguous),
     ];
     for (status, class) in cases {
-        for body in [None, Some(""), Some("<html>"), Some("[]"), Some("{\"reason\":7}"), Some("{\"reason\":\"<b>\"}")] {
+        for body in [Some(""), Some("<html>"), Some("[]"), Some("{\"reason\":7}"), Some("{\"reason\":\"<b>\"}")] {
             assert_eq!(sorted(&answered(status, body)), (class, format!("HTTP_{status}"), false), "{status} {body:?}");
         }
         assert_eq!(sorted(&refused(status, "SomethingNew")), (class, "SomethingNew".to_owned(), false), "{status}");
+    }
+}
+
+/// Which of the documented refusals it was nobody knows, so it ends no device, holds no project and says nothing of the
+/// credentials; what is not told apart by a body stays what it is.
+#[test]
+fn a_refusal_whose_body_was_lost_is_asked_again() {
+    for status in [400, 401, 403, 404, 405, 408, 410, 413, 418, 429, 498] {
+        let mut answered = answered(status, None);
+        answered.headers.insert(RETRY_AFTER, HeaderValue::from_static("7"));
+        assert_eq!(sorted(&answered), (Class::NotNow, format!("HTTP_{status}"), false), "{status}");
+        let heard = read(&answered, ID, true, 0, &[]);
+        assert_eq!((heard.credentials, heard.dead_since_ms), (Credentials::Unknown, None), "{status}");
+        assert_eq!((heard.answer.asked_ms(), standing(&answered)), (Some(7_000), Standing::Spent), "{status}");
+        let detail = format!("APNs answered {status} and the rest of its answer was lost");
+        assert_eq!(heard.answer.reason().unwrap().detail, detail);
+    }
+    for (status, class) in
+        [(302, Class::Ambiguous), (499, Class::Ambiguous), (500, Class::Ambiguous), (503, Class::NotNow)]
+    {
+        let answered = answered(status, None);
+        assert_eq!((sorted(&answered).0, standing(&answered)), (class, Standing::Spent), "{status}");
     }
 }
 
@@ -152,6 +174,8 @@ fn what_an_answer_says_of_the_credentials() {
     for (status, reason, class, _) in DOCUMENTED {
         let expected = match class {
             Class::Hold => Credentials::Refused,
+            // A path or a method that APNs does not have: nobody looked at the token.
+            Class::OurBug if [404, 405].contains(&status) => Credentials::Unknown,
             Class::Permanent | Class::TokenDead | Class::OurBug => Credentials::Taken,
             _ if reason == "TooManyRequests" => Credentials::Taken,
             _ => Credentials::Unknown,

@@ -4,7 +4,7 @@
 //! the first is the default], "base_url"?}`. Read by the client once per [`outbound::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
 
 use crate::{
-    members::{KeyFault, Members, members, optional, pkcs8, required, url},
+    members::{KeyFault, Members, base_url, members, optional, pkcs8, required},
     shape,
 };
 use aws_lc_rs::{
@@ -13,6 +13,7 @@ use aws_lc_rs::{
     signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey},
 };
 use http::Uri;
+use protocol::content::Token;
 use serde_json::Value;
 use std::fmt::{self, Write};
 
@@ -76,7 +77,7 @@ impl Key {
             "production" => Environment::Production,
             _ => return Err(KeyFault::Rule("environment", "must be sandbox or production")),
         };
-        let base_url = url("base_url", optional(&members, "base_url")?.unwrap_or(environment.base_url()))?;
+        let base_url = base_url("base_url", optional(&members, "base_url")?.unwrap_or(environment.base_url()))?;
         let pair = pair(required(&members, "key")?)?;
         Ok(Self {
             fingerprint: fingerprint(pair.public_key().as_ref()),
@@ -97,6 +98,13 @@ impl Key {
             None => apps.next(),
             Some(named) => apps.find(|app| *app == named),
         }
+    }
+
+    /// Where a device is called.
+    pub(crate) fn device(&self, token: &Token) -> Result<Uri, http::Error> {
+        let mut parts = self.address.clone().into_parts();
+        parts.path_and_query = Some(format!("/3/device/{}", token.0).parse()?);
+        Ok(Uri::from_parts(parts)?)
     }
 
     /// What connections and provider tokens are shared by.

@@ -73,7 +73,9 @@ fn a_complete_secret_is_read() {
     other["environment"] = json!("sandbox");
     assert_eq!(Key::parse(&other.to_string()).unwrap().base_url, "https://api.sandbox.push.apple.com");
     other["base_url"] = json!("http://127.0.0.1:8090/");
-    assert_eq!(Key::parse(&other.to_string()).unwrap().base_url, "http://127.0.0.1:8090");
+    let local = Key::parse(&other.to_string()).unwrap();
+    assert_eq!(local.base_url, "http://127.0.0.1:8090");
+    assert_eq!(local.device(&Token("c0ffee".to_owned())).unwrap(), "http://127.0.0.1:8090/3/device/c0ffee");
 }
 
 #[test]
@@ -118,6 +120,7 @@ fn a_fault_names_the_member_and_not_its_value() {
         ("apps", json!([])),
         ("apps", json!(["com.example.s3cret app"])),
         ("base_url", json!("http://s3cret.example")),
+        ("base_url", json!("https://api.push.apple.com/3/s3cret")),
     ];
     for (name, value) in cases {
         let wrong = fault(|secret| secret[name] = value);

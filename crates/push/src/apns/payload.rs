@@ -17,13 +17,15 @@ const STORED_MAX_MS: u64 = 30 * 86_400_000;
 const NAMESPACE: [u8; 16] =
     [0x5e, 0x0d, 0x0a, 0xce, 0x3b, 0x41, 0x4c, 0x6f, 0x9d, 0x52, 0x7a, 0x18, 0xe4, 0xb3, 0x90, 0x26];
 
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
 /// The headers of one request, besides authorization and topic.
 pub(crate) struct Headers {
     pub(crate) id: String,
     pub(crate) push_type: &'static str,
     /// Seconds since the Unix epoch; 0 means now or never.
     pub(crate) expiration: u64,
-    pub(crate) priority: u8,
+    pub(crate) priority: &'static str,
     pub(crate) collapse_id: HeaderValue,
 }
 
@@ -38,7 +40,7 @@ pub(crate) fn headers(token: &Token, outgoing: &Outgoing<'_>, now_ms: u64) -> He
         id: notification_id(outgoing.message_id, token),
         push_type: if shown { "alert" } else { "background" },
         expiration: if expires_ms / 1_000 > now_ms / 1_000 { expires_ms / 1_000 } else { 0 },
-        priority: if high { 10 } else { 5 },
+        priority: if high { "10" } else { "5" },
         collapse_id: collapse_id(outgoing.collapse_id()),
     }
 }
@@ -57,7 +59,7 @@ fn notification_id(message_id: &str, token: &Token) -> String {
         if [4, 6, 8, 10].contains(&at) {
             id.push('-');
         }
-        id.push_str(&format!("{byte:02x}"));
+        id.extend([byte >> 4, byte & 0x0f].map(|digit| char::from(HEX[usize::from(digit)])));
     }
     id
 }

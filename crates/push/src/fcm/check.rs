@@ -6,6 +6,7 @@
 use super::client::{Access, Fcm};
 use crate::{
     NotPrepared,
+    answers::is_reason_lost,
     check::Report,
     outcome::provider_code,
     transport::{Answered, Failed},
@@ -32,11 +33,10 @@ impl Fcm {
 
     async fn validate(&self, access: &Access) -> Report {
         let body = json!({"validate_only": true, "message": {"topic": TOPIC, "data": {"check": "credentials"}}});
-        let authorization = format!("Bearer {}", access.token);
         let request = Request::builder()
             .method(Method::POST)
-            .uri(format!("{}/v1/projects/{}/messages:send", access.key.base_url, access.key.project_id))
-            .header(AUTHORIZATION, authorization)
+            .uri(access.key.send.clone())
+            .header(AUTHORIZATION, access.authorization.clone())
             .header(CONTENT_TYPE, "application/json")
             .body(body.to_string().into());
         let Ok(request) = request else {
@@ -53,6 +53,9 @@ impl Fcm {
 
 fn report(answered: &Answered, project_id: &str, account: &str) -> Report {
     let status = answered.status.as_u16();
+    if is_reason_lost(answered) {
+        return Report::NoAnswer { detail: format!("FCM answered {status}, and the rest of its answer was lost") };
+    }
     let body: Value = answered.body.as_deref().and_then(|b| serde_json::from_slice(b).ok()).unwrap_or_default();
     let word = body["error"]["status"].as_str().and_then(provider_code);
     let code = word.map_or_else(|| format!("HTTP_{status}"), str::to_owned);
@@ -91,5 +94,8 @@ mod tests {
             let answered = Answered { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body };
             assert_eq!(report(&answered, "acme-app", "a@b.example"), expected);
         }
+        let lost = Answered { status: StatusCode::NOT_FOUND, headers: HeaderMap::new(), body: None };
+        let detail = "FCM answered 404, and the rest of its answer was lost".to_owned();
+        assert_eq!(report(&lost, "acme-app", "a@b.example"), Report::NoAnswer { detail });
     }
 }

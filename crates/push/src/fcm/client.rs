@@ -12,11 +12,12 @@ use crate::{
         payload,
         token::{self, AccessToken},
     },
+    outcome::reason,
     slot::{Slot, Slots},
     transport::{Cleartext, Transport},
 };
 use http::{
-    Method, Request,
+    HeaderValue, Method, Request,
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 use platform::Clock;
@@ -47,17 +48,19 @@ struct Cached {
 pub(crate) struct Access {
     pub(super) key: Arc<Key>,
     pub(crate) version: Arc<str>,
-    pub(super) token: Arc<str>,
+    token: Arc<str>,
+    /// The token as a header; never shown.
+    pub(super) authorization: HeaderValue,
     /// The token replaced one that FCM had refused.
     renewed: bool,
     slot: Arc<Slot<Cached>>,
 }
 
 impl Fcm {
-    /// FCM is called over HTTP/2, also where no TLS says so. A token endpoint without TLS is somebody's stand-in for
+    /// FCM is called over HTTP/2 and nothing else, also where no TLS says so. A token endpoint without TLS is somebody's stand-in for
     /// Google's, and most of those speak HTTP/1 only.
     pub(crate) fn new(secrets: Secrets, clock: Clock, timing: Timing) -> Self {
-        let calls = Transport::new(clock.clone(), Cleartext::Http2);
+        let calls = Transport::http2(clock.clone());
         let grants = Transport::new(clock.clone(), Cleartext::Http1);
         Self { secrets, calls, grants, clock, timing, slots: Slots::new() }
     }
@@ -70,8 +73,7 @@ impl Fcm {
         let (held, token) = tokio::time::timeout(limit, found)
             .await
             .unwrap_or(Err(NotPrepared::TimedOut { limit_ms: self.timing.token }))?;
-        let renewed = slot.state().renewed;
-        Ok(Access { key: held.key, version: held.version, token, renewed, slot })
+        ready(held, token, slot)
     }
 
     async fn fetch(&self, project: &str, slot: &Slot<Cached>, limit: Duration) -> Result<Fresh, NotPrepared> {
@@ -124,8 +126,7 @@ impl Fcm {
         let held = self.read_key(project, &slot).await?;
         slot.state().token = None;
         let (held, token) = self.with_key(held, &slot, Duration::from_millis(self.timing.token)).await?;
-        let renewed = slot.state().renewed;
-        Ok(Access { key: held.key, version: held.version, token, renewed, slot })
+        ready(held, token, slot)
     }
 
     async fn read_key(&self, project: &str, slot: &Slot<Cached>) -> Result<Held<Key>, NotPrepared> {
@@ -158,32 +159,42 @@ impl Fcm {
         let body = payload::build(device, outgoing, self.clock.now_ms()).to_string();
         let request = Request::builder()
             .method(Method::POST)
-            .uri(format!("{}/v1/projects/{}/messages:send", access.key.base_url, access.key.project_id))
-            .header(AUTHORIZATION, format!("Bearer {}", access.token))
-            .header(CONTENT_TYPE, "application/json")
+            .uri(access.key.send.clone())
+            .header(AUTHORIZATION, access.authorization.clone())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body.into());
         let Ok(request) = request else {
-            return Heard::not_sent("bad_address", "fcm_base_url cannot be called", &secrets);
+            return Heard::not_called(reason("bad_address", "fcm_base_url cannot be called", &secrets));
         };
-        match self.calls.call(request, Duration::from_millis(self.timing.call)).await {
-            Ok(answered) => {
-                let heard = error::read(&answered, access.renewed, self.clock.now_ms(), &secrets);
-                let mut cached = access.slot.state();
-                if error::token_refused(&answered) {
-                    cached.drop_token(&access.token);
-                }
-                match heard.credentials {
-                    Credentials::Taken => cached.proven(&access.token),
-                    Credentials::Refused => cached.refuse_key(&access.key),
-                    // Older credentials than those that are stored now, perhaps.
-                    Credentials::Unknown if error::token_refused(&answered) => cached.refuse_key(&access.key),
-                    Credentials::Unknown => {}
-                }
-                heard
-            }
-            Err(failed) => Heard::failed(&failed, &secrets),
+        let answered = match self.calls.call(request, Duration::from_millis(self.timing.call)).await {
+            Ok(answered) => answered,
+            Err(failed) => return Heard::failed(&failed, &secrets),
+        };
+        let heard = error::read(&answered, access.renewed, self.clock.now_ms(), &secrets);
+        // An acceptance is the usual, and says nothing else.
+        let refused = !answered.status.is_success() && error::token_refused(&answered);
+        let mut cached = access.slot.state();
+        if refused {
+            cached.drop_token(&access.token);
         }
+        match heard.credentials {
+            Credentials::Taken => cached.proven(&access.token),
+            Credentials::Refused => cached.refuse_key(&access.key),
+            // Older credentials than those that are stored now, perhaps.
+            Credentials::Unknown if refused => cached.refuse_key(&access.key),
+            Credentials::Unknown => {}
+        }
+        heard
     }
+}
+
+/// What a call needs, all in hand. A token endpoint's token was looked at: it is one word.
+fn ready(held: Held<Key>, token: Arc<str>, slot: Arc<Slot<Cached>>) -> Result<Access, NotPrepared> {
+    let unusable = |_| NotPrepared::TokenUnavailable { detail: "the access token is not one word".to_owned() };
+    // Not marked as sensitive: the connection then names it by a number after the first call (RFC 7541, section 6.2).
+    let authorization = HeaderValue::from_str(&format!("Bearer {token}")).map_err(unusable)?;
+    let renewed = slot.state().renewed;
+    Ok(Access { key: held.key, version: held.version, token, authorization, renewed, slot })
 }
 
 type Fresh = (Held<Key>, Arc<str>);

@@ -7,10 +7,11 @@
 //! issues.
 
 use crate::{
-    answers::{Also, Class, Credentials, Heard, Row, means},
+    answers::{Also, Class, Credentials, Heard, Row, is_reason_lost, means},
     outcome::{provider_code, raw, reason, retry_after_ms},
     transport::Answered,
 };
+use serde::Deserialize;
 use serde_json::Value;
 use std::ops::RangeInclusive;
 
@@ -24,6 +25,8 @@ const TOKEN_FIELDS: [&str; 2] = ["message.token", "message.fid"];
 /// What FCM says of a token that is none ("FCM error codes", sample; rails/action_push_native pull 141).
 const TOKEN_SENTENCE: &str = "registration token is not a valid FCM registration token";
 const QUOTA: &str = "QUOTA_EXCEEDED";
+/// Longest name of a field that is repeated, in bytes.
+const FIELD_MAX_BYTES: usize = 80;
 
 /// Every answer but the acceptance. The first row that covers an answer counts.
 pub const ANSWERS: &[Row] = &[
@@ -67,19 +70,26 @@ pub const ANSWERS: &[Row] = &[
     .or_any(),
 ];
 
+/// What is read of an acceptance.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Taken {
+    name: String,
+}
+
 /// Reads any answer. `renewed` says that the access token replaced one that FCM had refused. `secrets` must not show in
 /// the reason.
 pub(crate) fn read(answered: &Answered, renewed: bool, now_ms: u64, secrets: &[&str]) -> Heard {
-    let body = body(answered);
     if answered.status.is_success() {
         // The status line is the acceptance. If the body is lost or has no name, the device was still reached once,
         // and saying anything else would reach it twice; the id is then empty.
-        return Heard::accepted(body["name"].as_str().unwrap_or_default().to_owned());
+        let taken = answered.body.as_deref().and_then(|body| serde_json::from_slice::<Taken>(body).ok());
+        return Heard::accepted(taken.unwrap_or_default().name);
     }
-    let status = answered.status.as_u16();
+    let body = body(answered);
     let error = &body["error"];
     let fcm_code = fcm_code(error);
-    let (class, also) = means(ANSWERS, status, table_reason(error));
+    let (class, also) = means(ANSWERS, answered, table_reason(error));
     let class = if also == Also::RenewToken && !renewed { Class::NotNow } else { class };
     let asked = retry_after_ms(&answered.headers, now_ms);
     let after_ms = match also {
@@ -87,20 +97,32 @@ pub(crate) fn read(answered: &Answered, renewed: bool, now_ms: u64, secrets: &[&
         Also::Nothing | Also::RenewToken | Also::Reconnect => asked,
     };
     let code = fcm_code.or_else(|| error["status"].as_str().and_then(provider_code));
-    let code = code.map_or_else(|| format!("HTTP_{status}"), str::to_owned);
-    let said = error["message"].as_str().map(str::to_owned);
-    let sentence = said.unwrap_or_else(|| format!("FCM answered {status} {}", raw(answered)));
-    let mut heard = Heard::refused(class, reason(&code, sentence.trim_end(), secrets), after_ms);
+    let code = code.map_or_else(|| format!("HTTP_{}", answered.status.as_u16()), str::to_owned);
+    let mut heard = Heard::refused(class, reason(&code, sentence(answered, error).trim_end(), secrets), after_ms);
     if fcm_code == Some(QUOTA) {
         heard.credentials = Credentials::Taken;
     }
     heard
 }
 
-/// Whether FCM refused the access token itself.
+/// What a person is told: the status and the field that is complained about first, since a long message is cut.
+fn sentence(answered: &Answered, error: &Value) -> String {
+    let status = answered.status.as_u16();
+    if is_reason_lost(answered) {
+        return format!("FCM answered {status}, and the rest of its answer was lost");
+    }
+    let Some(message) = error["message"].as_str() else {
+        return format!("FCM answered {status} {}", raw(answered));
+    };
+    let word = error["status"].as_str().and_then(provider_code).map(|word| format!(" {word}"));
+    let field = violations(error).find_map(|field| is_field(field).then(|| format!(", {field}")));
+    format!("FCM answered {status}{}{}: {message}", word.unwrap_or_default(), field.unwrap_or_default())
+}
+
+/// Whether FCM refused the access token itself. Asked of refusals only.
 pub(crate) fn token_refused(answered: &Answered) -> bool {
     let body = body(answered);
-    means(ANSWERS, answered.status.as_u16(), table_reason(&body["error"])).1 == Also::RenewToken
+    means(ANSWERS, answered, table_reason(&body["error"])).1 == Also::RenewToken
 }
 
 fn body(answered: &Answered) -> Value {
@@ -122,11 +144,20 @@ fn about_token(error: &Value) -> bool {
 }
 
 fn names_token(error: &Value) -> bool {
+    violations(error).any(|field| TOKEN_FIELDS.contains(&field))
+}
+
+/// The fields that FCM complains about.
+fn violations(error: &Value) -> impl Iterator<Item = &str> {
     let details = error["details"].as_array().into_iter().flatten();
-    details
-        .filter_map(|detail| detail["fieldViolations"].as_array())
-        .flatten()
-        .any(|violation| violation["field"].as_str().is_some_and(|field| TOKEN_FIELDS.contains(&field)))
+    let violations = details.filter_map(|detail| detail["fieldViolations"].as_array()).flatten();
+    violations.filter_map(|violation| violation["field"].as_str())
+}
+
+/// A path of a field, `message.android.ttl`; anything else may be something that somebody sent.
+fn is_field(text: &str) -> bool {
+    let known = |b: u8| b.is_ascii_alphanumeric() || b"._[]".contains(&b);
+    !text.is_empty() && text.len() <= FIELD_MAX_BYTES && text.bytes().all(known)
 }
 
 fn fcm_code(error: &Value) -> Option<&str> {

@@ -80,7 +80,7 @@ fn a_bad_token_is_told_from_a_bad_payload() {
 }
 
 #[test]
-fn answers_without_a_body_go_by_their_status() {
+fn answers_without_a_body_of_fcms_go_by_their_status() {
     let html = Some("<html>502 Bad Gateway</html>");
     for (status, class) in [
         (302, Class::Ambiguous),
@@ -98,17 +98,37 @@ fn answers_without_a_body_go_by_their_status() {
         (599, Class::Ambiguous),
         (600, Class::Ambiguous),
     ] {
-        for body in [None, Some(""), html, Some("[]"), Some("{\"error\":7}")] {
+        for body in [Some(""), html, Some("[]"), Some("{\"error\":7}")] {
             let wait = (status == 429).then_some(60_000);
             assert_eq!(sorted(&answered(status, None, body)), (class, format!("HTTP_{status}"), wait), "{body:?}");
         }
     }
 }
 
+/// A 404 or a 403 may be about one device or about the whole project, and only its body says which: without it nobody is
+/// held, no device is ended, and nothing is said of the credentials.
+#[test]
+fn a_refusal_whose_body_was_lost_is_asked_again() {
+    for status in [400, 401, 403, 404, 408, 413, 418, 429, 498] {
+        let lost = answered(status, None, None);
+        let wait = (status == 429).then_some(60_000);
+        assert_eq!(sorted(&lost), (Class::NotNow, format!("HTTP_{status}"), wait), "{status}");
+        let heard = read(&lost, true, 0, &[]);
+        assert_eq!((heard.class, heard.credentials), (Class::NotNow, Credentials::Unknown), "{status}");
+        assert!(!token_refused(&lost), "{status}");
+        let detail = format!("FCM answered {status}, and the rest of its answer was lost");
+        assert_eq!(heard.answer.reason().unwrap().detail, detail);
+        assert_eq!(sorted(&answered(status, Some("7"), None)), (Class::NotNow, format!("HTTP_{status}"), Some(7_000)));
+    }
+    for status in [302, 499, 500, 502, 503, 504, 599] {
+        assert_eq!(sorted(&answered(status, None, None)), (Class::Ambiguous, format!("HTTP_{status}"), None));
+    }
+}
+
 #[test]
 fn what_is_asked_for_counts() {
     for (status, class) in [(429, Class::NotNow), (503, Class::Ambiguous), (401, Class::NotNow), (404, Class::Hold)] {
-        assert_eq!(sorted(&answered(status, Some("7"), None)), (class, format!("HTTP_{status}"), Some(7_000)));
+        assert_eq!(sorted(&answered(status, Some("7"), Some(""))), (class, format!("HTTP_{status}"), Some(7_000)));
     }
 }
 
@@ -143,7 +163,27 @@ fn an_echoed_token_does_not_show() {
         json!({"error": {"message": "The token dQw4w9WgXcQ:APA91bHun4MxP5 is bad", "status": "BAD dQw4w9WgXcQ"}});
     let answer = read(&answered(400, None, Some(&body.to_string())), false, 0, &["dQw4w9WgXcQ:APA91bHun4MxP5"]).answer;
     let reason = answer.reason().unwrap();
-    assert_eq!((reason.code.as_str(), reason.detail.as_str()), ("HTTP_400", "The token … is bad"));
+    assert_eq!((reason.code.as_str(), reason.detail.as_str()), ("HTTP_400", "FCM answered 400: The token … is bad"));
+}
+
+/// Of all that an answer holds, what a person needs beside FCM's sentence: the status, its word, and the first field.
+#[test]
+fn the_status_and_the_field_are_kept_with_the_sentence_and_a_token_for_a_field_is_not() {
+    let detail = |status: u16, word: &str, field: &str, message: &str| {
+        let violations = json!([{"description": "no"}, {"field": field}, {"field": "message.data"}]);
+        let details = json!([{"fieldViolations": violations}]);
+        let body = json!({"error": {"status": word, "message": message, "details": details}});
+        let heard = read(&answered(status, None, Some(&body.to_string())), false, 0, &["dQw4w9WgXcQ.APA91bHun4MxP5"]);
+        heard.answer.reason().unwrap().detail.clone()
+    };
+    assert_eq!(
+        detail(400, "INVALID_ARGUMENT", "message.android.ttl", "Invalid value"),
+        "FCM answered 400 INVALID_ARGUMENT, message.android.ttl: Invalid value"
+    );
+    assert_eq!(detail(404, "two words", "a field", "Gone"), "FCM answered 404, message.data: Gone");
+    assert_eq!(detail(400, "X", "dQw4w9WgXcQ.APA91bHun4MxP5", "No"), "FCM answered 400 X, …: No");
+    let long = detail(400, "X", "message.data[0].key", &"x".repeat(500));
+    assert!(long.starts_with("FCM answered 400 X, message.data[0].key: xxx") && long.chars().count() == 200, "{long}");
 }
 
 #[test]

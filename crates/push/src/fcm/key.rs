@@ -3,10 +3,11 @@
 //! Read by the client once per [`outbound::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
 
 use crate::{
-    members::{KeyFault, members, optional, pkcs8, required, url},
+    members::{KeyFault, base_url, members, optional, pkcs8, required, url},
     shape,
 };
 use aws_lc_rs::rsa::KeyPair;
+use http::Uri;
 use std::fmt;
 
 /// Where FCM is, unless the key file says otherwise.
@@ -18,8 +19,8 @@ pub(crate) struct Key {
     pub(crate) client_email: String,
     pub(crate) key_id: Option<String>,
     pub(crate) token_uri: String,
-    /// Without a slash at the end.
-    pub(crate) base_url: String,
+    /// Where messages are sent.
+    pub(crate) send: Uri,
     pub(crate) pair: KeyPair,
 }
 
@@ -41,13 +42,14 @@ impl Key {
         if !project_id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.:_".contains(&b)) {
             return Err(KeyFault::Rule("project_id", "may hold letters, digits, '-', '.', ':' and '_' only"));
         }
-        let base_url = optional(&file, "fcm_base_url")?.unwrap_or(FCM_BASE_URL);
+        let base_url = base_url("fcm_base_url", optional(&file, "fcm_base_url")?.unwrap_or(FCM_BASE_URL))?;
+        let send = format!("{base_url}/v1/projects/{project_id}/messages:send");
         Ok(Self {
             project_id: project_id.to_owned(),
             client_email: required(&file, "client_email")?.to_owned(),
             key_id: optional(&file, "private_key_id")?.map(str::to_owned),
             token_uri: url("token_uri", required(&file, "token_uri")?)?.to_owned(),
-            base_url: url("fcm_base_url", base_url)?.to_owned(),
+            send: send.parse().map_err(|_| KeyFault::Url("fcm_base_url"))?,
             pair: key_pair(required(&file, "private_key")?)?,
         })
     }
@@ -88,11 +90,13 @@ pub(crate) mod tests {
     #[test]
     fn a_complete_file_is_read() {
         let key = Key::parse(&file().to_string()).unwrap();
-        assert_eq!((key.project_id.as_str(), key.base_url.as_str()), ("acme-app", FCM_BASE_URL));
+        assert_eq!(key.project_id, "acme-app");
+        assert_eq!(key.send, "https://fcm.googleapis.com/v1/projects/acme-app/messages:send");
         assert_eq!(format!("{key:?}"), r#"Key { project_id: "acme-app", .. }"#);
         let mut local = file();
         local["fcm_base_url"] = json!("http://127.0.0.1:8090/");
-        assert_eq!(Key::parse(&local.to_string()).unwrap().base_url, "http://127.0.0.1:8090");
+        let send = Key::parse(&local.to_string()).unwrap().send;
+        assert_eq!(send, "http://127.0.0.1:8090/v1/projects/acme-app/messages:send");
     }
 
     #[test]
@@ -111,6 +115,7 @@ pub(crate) mod tests {
             ("token_uri", "http://s3cret.example/token"),
             ("token_uri", "ftp://s3cret.example/token"),
             ("fcm_base_url", "s3cret"),
+            ("fcm_base_url", "https://fcm.googleapis.com/v1/s3cret"),
             ("project_id", "s3cret/../other"),
         ];
         for (name, value) in cases {

@@ -90,7 +90,7 @@ fn is_topic(key: &str) -> bool {
 #[must_use]
 pub fn payload_size(platform: Platform, message_id: &str, content: &Content) -> usize {
     let device = Device { platform, token: Token(String::new()) };
-    let body = build(&device, &Outgoing { message_id, content, expires_ms: 0 }, 0);
+    let body = build(&device, &Outgoing::new(message_id, content, 0), 0);
     let message = &body["message"];
     ["/notification", "/data", "/android/notification", "/webpush/notification"]
         .into_iter()

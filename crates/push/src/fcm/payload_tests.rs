@@ -21,7 +21,7 @@ fn content() -> Content {
 }
 
 fn built(platform: Platform, content: &Content) -> Value {
-    build(&device(platform), &Outgoing { message_id: ID, content, expires_ms: 91_999 }, 1_000)
+    build(&device(platform), &Outgoing::new(ID, content, 91_999), 1_000)
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_silent_push_has_no_notification_and_normal_priority() {
 fn time_to_live_is_what_is_left_of_it() {
     let content = content();
     let ttl = |expires_ms, now_ms| {
-        let outgoing = Outgoing { message_id: ID, content: &content, expires_ms };
+        let outgoing = Outgoing::new(ID, &content, expires_ms);
         build(&device(Platform::Android), &outgoing, now_ms)["message"]["android"]["ttl"].clone()
     };
     assert_eq!(ttl(5_000, 5_000), "0s");

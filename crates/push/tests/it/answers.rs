@@ -110,7 +110,7 @@ impl World {
         self.sandbox.script(&device.token.0, vec![outcome]).unwrap();
         let prepared = self.push.prepare("acme", std::slice::from_ref(device)).await.unwrap();
         let content = content();
-        prepared.send(device, &Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX }).await
+        prepared.send(device, &Outgoing::new("msg_1", &content, u64::MAX)).await
     }
 
     /// Plays them, and demands that each is heard as it is documented, in all that a row of the table decides: what it
@@ -138,7 +138,9 @@ impl World {
                 Answer::Permanent(_) => "permanent",
                 Answer::NotNow { .. } => "not now",
                 Answer::Ambiguous { .. } => "ambiguous",
-                Answer::Accepted { .. } | Answer::NotSent(_) | Answer::Lost(_) => "something else",
+                Answer::Accepted { .. } | Answer::NotSent(_) | Answer::Lost(_) | Answer::NotCalled(_) => {
+                    "something else"
+                }
             };
             assert_eq!(told, expected, "{what}");
             let wait = if let Also::WaitMs(wait_ms) = also { Some(*wait_ms) } else { None };
@@ -233,7 +235,9 @@ async fn what_the_provider_said_is_kept_without_the_token() {
     let world = world().await;
     let heard = world.hears(&android(), outcome(400, Some(TOKEN_FAULT))).await;
     let reason = heard.answer.reason().unwrap();
-    assert_eq!(reason.detail, "The registration token is not a valid FCM registration token");
+    let detail = "FCM answered 400 INVALID_ARGUMENT, message.token: \
+                  The registration token is not a valid FCM registration token";
+    assert_eq!(reason.detail, detail);
     for heard in [heard.clone(), world.hears(&ios(IOS), outcome(400, Some("BadDeviceToken"))).await] {
         let shown = format!("{heard:?}");
         assert!(!shown.contains(ANDROID) && !shown.contains(IOS), "{shown}");

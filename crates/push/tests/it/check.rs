@@ -38,7 +38,7 @@ fn android() -> Device {
 
 async fn send_to_android(prepared: &Prepared) -> Answer {
     let content = content();
-    prepared.send(&android(), &Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX }).await.answer
+    prepared.send(&android(), &Outgoing::new("msg_1", &content, u64::MAX)).await.answer
 }
 
 impl World {

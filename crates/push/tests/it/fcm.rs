@@ -45,7 +45,7 @@ pub(crate) fn android() -> Device {
 
 async fn send(prepared: &Prepared) -> Answer {
     let content = content();
-    prepared.send(&android(), &Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX }).await.answer
+    prepared.send(&android(), &Outgoing::new("msg_1", &content, u64::MAX)).await.answer
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ fn devices(count: usize) -> Vec<Device> {
 /// Sends to all devices at once.
 async fn all(prepared: &Prepared, devices: &[Device]) -> Vec<Answer> {
     let content = content();
-    let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: u64::MAX };
+    let outgoing = Outgoing::new("msg_1", &content, u64::MAX);
     join_all(devices.iter().map(async |device| prepared.send(device, &outgoing).await.answer)).await
 }
 
@@ -225,7 +225,7 @@ async fn refusals() {
             Answer::Ambiguous { .. } => "ambiguous",
             Answer::Permanent(_) => "permanent",
             Answer::NotNow { .. } => "not now",
-            Answer::Accepted { .. } | Answer::NotSent(_) | Answer::Lost(_) => "something else",
+            Answer::Accepted { .. } | Answer::NotSent(_) | Answer::Lost(_) | Answer::NotCalled(_) => "something else",
         };
         assert_eq!((found, code(&answer), answer.asked_ms()), (kind, word, wait));
     }
@@ -323,7 +323,7 @@ async fn the_measured_limit_is_the_providers() {
         for (length, fits) in [(free, true), (free + 1, false)] {
             content.data.insert("k".to_owned(), "x".repeat(length));
             assert_eq!(fcm::payload_size(platform, "msg_1", &content) <= fcm::PAYLOAD_MAX_BYTES, fits);
-            let outgoing = Outgoing { message_id: "msg_1", content: &content, expires_ms: 0 };
+            let outgoing = Outgoing::new("msg_1", &content, 0);
             let answer = prepared.send(&Device { platform, ..android() }, &outgoing).await.answer;
             assert_eq!(matches!(answer, Answer::Accepted { .. }), fits, "{answer:?}");
             assert!(fits || matches!(answer, Answer::Permanent(_)));

@@ -155,6 +155,21 @@ async fn only_what_is_listed_and_not_over_is_shown_and_a_damaged_item_hides_no_o
     assert!(store.dead_tokens("acme", [key]).await.is_err());
 }
 
+/// Whoever kept a cursor for as long as a token is kept has seen the end of the list.
+#[tokio::test]
+async fn behind_a_place_that_has_ended_there_is_nothing() {
+    let (_, store) = database().await;
+    for number in 0..3 {
+        list(&store, "acme", &device(number), NOW + number as u64).await;
+    }
+    let (page, place) = store.dead_token_page("acme", None, 2, NOW).await.expect("read");
+    assert_eq!(page.len(), 2);
+    for later in [KEPT_MS - 1, KEPT_MS + 1, KEPT_MS + 2, KEPT_MS + 3, 2 * KEPT_MS] {
+        let (page, next) = store.dead_token_page("acme", place.as_ref(), 2, NOW + later).await.expect("read");
+        assert_eq!((page.len(), next), (usize::from(later < KEPT_MS), None), "{later} ms later");
+    }
+}
+
 #[tokio::test]
 async fn a_part_is_known_whole_until_it_is_too_long_and_holds_what_has_left_the_list_too() {
     let (_, store) = database().await;
