@@ -96,7 +96,7 @@ const BY_ROUTE: &[&str] = &["route", "method"];
 const BY_PROVIDER: &[&str] = &["provider"];
 
 /// The table, in the order of [`Metric`].
-pub const METRICS: [MetricRow; 20] = [
+pub const METRICS: [MetricRow; 24] = [
     row("Requests", "Count", BY_ROUTE, "HTTP requests answered."),
     row("ClientErrors", "Count", BY_ROUTE, "Those answered with 4xx: 0 or 1 for each, so the average is a rate."),
     row("ServerErrors", "Count", BY_ROUTE, "Those answered with 5xx, likewise."),

@@ -50,7 +50,7 @@ pub struct EventTable {
 }
 
 /// All events.
-pub const EVENTS: [EventTable; 12] = [
+pub const EVENTS: [EventTable; 13] = [
     Request::TABLE,
     Device::TABLE,
     Settled::TABLE,

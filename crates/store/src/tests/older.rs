@@ -18,7 +18,7 @@ use protocol::{
         id::RefundId,
         payout::{Payout, State as PayoutState},
         request::{RefundRequest, Why},
-        trail::{By, Line, Trail, What},
+        trail::{About, By, Line, Trail, What},
         webhook::Order,
     },
 };
@@ -231,7 +231,12 @@ async fn a_refund_of_an_earlier_version_is_read_and_listed() {
         decision: None,
         payout: None,
         events: Vec::new(),
-        trail: Trail(vec![Line { at_ms: 1_795_978_800_123, what: What::Created, by: by("backend") }]),
+        trail: Trail(vec![Line {
+            at_ms: 1_795_978_800_123,
+            what: What::Created,
+            by: by("backend"),
+            about: About::default(),
+        }]),
         version: 1,
     };
     assert_eq!(store.refund(pending.id).await.unwrap().as_ref(), Some(&pending));
@@ -263,9 +268,19 @@ async fn a_refund_of_an_earlier_version_is_read_and_listed() {
         }),
         events: vec!["evt_1".to_owned()],
         trail: Trail(vec![
-            Line { at_ms: 1_795_978_860_000, what: What::Approved, by: by("ada@acme.example") },
-            Line { at_ms: 1_795_978_901_000, what: What::FirstCall, by: By::Payout },
-            Line { at_ms: 1_795_979_000_000, what: What::Failed, by: By::Event("evt_1".to_owned()) },
+            Line {
+                at_ms: 1_795_978_860_000,
+                what: What::Approved,
+                by: by("ada@acme.example"),
+                about: About::default(),
+            },
+            Line { at_ms: 1_795_978_901_000, what: What::FirstCall, by: By::Payout, about: About::default() },
+            Line {
+                at_ms: 1_795_979_000_000,
+                what: What::Failed,
+                by: By::Event("evt_1".to_owned()),
+                about: About::default(),
+            },
         ]),
         version: 6,
         ..pending

@@ -107,13 +107,14 @@ impl Checker {
         let refund = RefundId { key: KeyHash::of(Operation::Refund, project, PAYMENT), nonce: Nonce([0; 5]) };
         match prepared.list(refund, PAYMENT).await {
             Looked::Listed(_) => Checked::works("Stripe takes this API key."),
-            Looked::Failed { reason, .. } if reason.code == NO_SUCH_PAYMENT => {
+            Looked::Refused { reason, .. } | Looked::Failed { reason, .. } if reason.code == NO_SUCH_PAYMENT => {
                 Checked::works("Stripe takes this API key.")
             }
-            Looked::Failed { class: Class::Credentials, reason } => {
+            Looked::Refused { class: Class::Credentials, reason }
+            | Looked::Failed { class: Class::Credentials, reason } => {
                 Checked::refused(format!("Stripe refuses this API key ({}).", reason.code))
             }
-            Looked::Failed { reason, .. } => Checked::unknown(&reason.code),
+            Looked::Refused { reason, .. } | Looked::Failed { reason, .. } => Checked::unknown(&reason.code),
         }
     }
 }
