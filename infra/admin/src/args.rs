@@ -226,7 +226,7 @@ pub enum Credentials {
     /// is paid: Stripe is asked for the refunds of a payment that nobody has, so whether a restricted key may write them,
     /// and whether the webhook secrets are the right ones, is not known by it.
     ///
-    /// Stripe is at STRIPE_URL [default: https://api.stripe.com, and with --local the sandbox]. Exit code 3: refused.
+    /// Stripe is at STRIPE_URL [default: its own address, and with --local the sandbox]. Exit code 3: refused.
     Check {
         /// The project.
         #[arg(long, value_name = "NAME")]
