@@ -52,7 +52,7 @@ pub async fn aws_config_at(timeouts: AwsTimeouts, endpoint_url: &str) -> SdkConf
         .await
 }
 
-/// The configuration of a command that a person runs: as [`aws_config`], in this region if one is named.
+/// The configuration of a command that a person runs: as [`aws_config()`], in this region if one is named.
 ///
 /// # Errors
 /// What is missing, before anything is asked: the SDK itself would say so once for each call, in its own words.
