@@ -16,9 +16,9 @@ pub(crate) async fn run(place: &Place) -> Result<Answer, Failure> {
     let audit = Audit::new(store, deliveries, payouts, place.clock.clone(), place.timing, Arc::new(NoBoundary));
     let report = audit.run(Asked::Now, None).await?;
     let text = format!(
-        "{}: {} items read, {} messages in range; enqueued again: {} without a delivery item, {} stuck in flight, {} \
-         stuck in a retry, {} payouts due, {} payouts that the provider has not decided on; {} payouts in review wait for \
-         a person; {} that only a person can repair.",
+        "{}: {} items read, {} messages in range; enqueued again: {} chunks without a delivery item, {} stuck in \
+         flight, {} stuck in a retry, {} payouts due, {} payouts submitted; {} payouts in review wait for a person; {} \
+         that only a person can repair.",
         report.ended.as_str(),
         report.scanned,
         report.messages,

@@ -133,6 +133,7 @@ const ALARMS: &[Row] = &[
     },
     Row { ends: false, ..row("PayoutsInReview", &[ours("", "PayoutStates", Some(("state", Of::Word("review"))))]) },
     Row { ends: false, ..row("PaidTwice", &[ours("", "Webhooks", Some(("outcome", Of::Word("given_up"))))]) },
+    Row { ends: false, ..row("PayoutsDoubled", &[ours("", "PayoutsDoubled", None)]) },
     Row {
         joined: Joined::By("IF(requests > 0, 100 * FILL(errors, 0) / requests, 0)"),
         threshold: 1,
