@@ -141,12 +141,12 @@ async fn an_app_that_the_credentials_do_not_list_is_waited_for_and_told() {
     assert_eq!((&line["code"], &line["level"]), (&json!("app_not_in_credentials"), &json!("ERROR")));
     told(&brief).await;
     assert!(own.events("device").is_empty(), "nobody was called");
-    app.advance(11);
+    app.advance_at_rest(11).await;
     let expired = app.reaches(&brief, "expired").await;
     assert_eq!(expired["deliveries"][0]["last_error"]["code"], "app_not_in_credentials");
     app.system.sandbox().seed_project_with("acme", &[FIRST, SECOND]).unwrap();
     // What was read of the secret is good for five minutes.
-    app.advance(301);
+    app.advance_at_rest(301).await;
     let sent = app.reaches(&patient, "sent").await;
     assert_eq!(sent["deliveries"][0]["attempts"], 1);
     app.drained().await;

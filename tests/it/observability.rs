@@ -316,7 +316,7 @@ async fn devices_that_nobody_was_called_for_are_told_as_waiting() {
     assert!(own.events("device").iter().all(|line| line["device"] == 1), "a call that was not made is none");
     client.put_secret_value().secret_id("sendonce/acme/fcm").secret_string(good).send().await.unwrap();
     // What was read of the secret is good for five minutes.
-    app.advance(301);
+    app.advance_at_rest(301).await;
     let sent = app.reaches(&id, "sent").await;
     assert_eq!((&sent["deliveries"][0]["attempts"], app.calls(ios).len()), (&json!(1), 1));
     app.stop().await;

@@ -88,6 +88,16 @@ impl TestApp {
         self.control(&json!({"advance_seconds": seconds}));
     }
 
+    /// Moves the clock while the deliver function rests between two receives: it would end one in the middle, and a claim
+    /// without a record counts as a call.
+    pub(crate) async fn advance_at_rest(&self, seconds: u64) {
+        self.control(&json!({"deliver": "pause"}));
+        eventually("the consumers rest", async || (self.queues.counts(DELIVERIES).await.in_flight == 0).then_some(()))
+            .await;
+        self.advance(seconds);
+        self.control(&json!({"deliver": "resume"}));
+    }
+
     /// Crashes the next invocation of `function` that gets to `at`.
     #[track_caller]
     pub(crate) fn crash(&self, function: &str, at: &str) {
