@@ -173,7 +173,9 @@ async fn schedule_21_a_fan_out_whose_senders_die_calls_every_device_once() {
         let devices = tokens(&name, 480);
         let mut named = devices.clone();
         named.extend_from_slice(&devices[..20]);
-        world.control(&json!({"relay": "pause"}));
+        // Nobody claims before the relay has died, so that it has every batch to send; and nobody is at work when the
+        // clock moves.
+        world.control(&json!({"relay": "pause", "deliver": "pause"}));
         let rule = world.rule(Rule::new("SendMessageBatch", Action::DropRequest).key(&name).times(lost.max(1)));
         if lost == 0 {
             rule.remove();
@@ -183,9 +185,7 @@ async fn schedule_21_a_fan_out_whose_senders_die_calls_every_device_once() {
         world.fleet.reached().await;
         assert_eq!(rule.hits(), lost);
         rule.remove();
-        // Nobody claims before the relay has died, so that it has every batch to send; then it is asked once more for
-        // what it had done.
-        world.control(&json!({"deliver": "pause"}));
+        // It dies, and then is asked once more for what it had done.
         world.fleet.kill_after("relay", "send", relayed);
         world.control(&json!({"relay": "resume"}));
         world.advance(60).await;
