@@ -79,6 +79,18 @@ impl Sendonce {
         Said { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
     }
 
+    /// Runs it with a stdout that takes nothing.
+    pub(crate) async fn unread(&self, arguments: &[&str]) -> Said {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(&self.program);
+        command.args(arguments).env_clear().envs(&self.environment).kill_on_drop(true);
+        command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped());
+        // `output` would put a pipe in the place of this stdout.
+        let output = command.spawn().unwrap().wait_with_output().await.unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Said { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
     /// Runs it.
     pub(crate) async fn run(&self, arguments: &[&str]) -> Said {
         self.with_input(arguments, "").await

@@ -6,7 +6,7 @@ use crate::{
     process::built,
     support::{DEAD, DELIVERIES, Gate, PAYOUTS, Table, TestApp, eventually, push, push_to, tokens},
 };
-use ::audit::{Audit, EXIT_FAILED, EXIT_NOTHING_FOUND, EXIT_REPAIRED};
+use ::audit::{Audit, EXIT_FAILED, EXIT_FOUND, EXIT_NOTHING_FOUND};
 use ::http::Method;
 use futures_util::future::BoxFuture;
 use platform::{Boundary, NoBoundary};
@@ -486,7 +486,7 @@ async fn the_command_says_by_its_exit_code_what_it_did() {
     purge(&app).await;
     Table::of(&app).await.accepted_earlier(&id, HOUR * 1_000).await;
     let (code, report) = command(&program, &app, url).await;
-    assert_eq!((code, enqueued(&report)), (Some(i32::from(EXIT_REPAIRED)), [1, 0, 0]));
+    assert_eq!((code, enqueued(&report)), (Some(i32::from(EXIT_FOUND)), [1, 0, 0]));
     assert_eq!(app.queues.left(DELIVERIES).await, 1);
     // Nobody answers there.
     let (code, report) = command(&program, &app, "http://127.0.0.1:9").await;

@@ -1,6 +1,6 @@
 //! One deliver process: how fast it is beside a bare loop over the same client library, what it keeps in memory, and how
-//! many connections it opens. Rates are printed and judged by a bound that only a fault crosses: they are the machine's
-//! as much as the program's. Memory and connections are asserted.
+//! many connections it opens. Rates and processor time are printed and judged by bounds that noise does not cross: they
+//! are the machine's as much as the program's. Memory and connections are asserted.
 //!
 //! The services run in this process, the function in its own. The bare loop is hyper with the connection settings of
 //! `push`'s pool, one connection, as many calls at once as the function makes, and nothing else: it builds its requests
@@ -40,15 +40,27 @@ const COPIES: usize = 10;
 const AT_ONCE: usize = CHUNK * COPIES;
 /// Devices through one process, of both providers in turns, before anything is measured.
 const DEVICES: usize = 10_000;
-/// Devices of a measurement.
-const MEASURED: usize = 1_000;
+/// Devices of a measurement. The system counts processor time in hundredths of a second, and an optimised build takes
+/// some tens of µs for a device.
+const MEASURED: usize = if cfg!(debug_assertions) { 1_000 } else { 8_000 };
 /// Measurements of each kind, in turns; the better one counts.
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 3;
+/// The function's connections to the sandbox: to APNs, to FCM, to Google's token endpoint and to Secrets Manager.
+const CONNECTIONS: u64 = 4;
+/// Reads of the two secrets that the SDK may try again on another connection, where a busy machine does not answer within
+/// two seconds: two for each.
+const TRIES: u64 = 4;
+const PLATFORMS: [Platform; 2] = [Platform::Ios, Platform::Android];
 /// What memory may grow by between the first devices and the last, in KiB. A process that kept 700 bytes of each device,
 /// less than its call alone takes, would grow by more; one that keeps nothing grows by what its allocator rounds up.
 const GROWTH_MAX_KIB: u64 = 6 * 1_024;
-/// Below this share of the bare loop something waits that should not: calls one after the other make some hundredths.
-const SHARE_MIN: f64 = 0.1;
+/// Below this share of the bare loop's rate something waits that should not: calls one after the other make some
+/// hundredths. An optimised build has not been measured, so only a gross fault fails it.
+const RATE_SHARE_MIN: f64 = if cfg!(debug_assertions) { 0.2 } else { 0.1 };
+/// What the loop and the services take of the processors for a device, as a share of what the function and the services
+/// take. Where all of them share the processors and none waits, it is the share of the rate that can be reached; other
+/// programs on the machine change it little.
+const WORK_SHARE_MIN: f64 = if cfg!(debug_assertions) { 0.3 } else { 0.1 };
 
 /// The function in a process of its own.
 struct Function {
@@ -113,9 +125,19 @@ impl Function {
         json!({"Records": records.collect::<Vec<Value>>()}).to_string().into()
     }
 
-    /// Delivers to so many devices, this many invocations at once; devices per second.
-    async fn delivers(&mut self, platform: Platform, devices: usize, invocations: usize) -> f64 {
-        let events: Vec<Bytes> = (0..devices / AT_ONCE).map(|_| self.event(platform)).collect();
+    fn events(&mut self, platform: Platform, devices: usize) -> Vec<Bytes> {
+        (0..devices / AT_ONCE).map(|_| self.event(platform)).collect()
+    }
+
+    /// Delivers to so many devices, this many invocations at once.
+    async fn delivers(&mut self, platform: Platform, devices: usize, invocations: usize) {
+        let events = self.events(platform, devices);
+        self.invoke(events, invocations).await;
+    }
+
+    /// Invokes the function with all of them; devices per second.
+    async fn invoke(&self, events: Vec<Bytes>, invocations: usize) -> f64 {
+        let devices = events.len() * AT_ONCE;
         let invoke = async |event: Bytes| {
             let deadline_ms = now_ms() + Timing::PRODUCTION.function;
             let invocation = Invocation { deadline_ms, request_id: String::new() };
@@ -162,6 +184,12 @@ impl Figure {
         Self { rate, own_us: each(own_ms), services_us: each(services_ms) }
     }
 
+    /// Processor time for each device in all, in µs.
+    fn work_us(self) -> f64 {
+        let work_us = self.own_us.saturating_add(self.services_us);
+        f64::from(u32::try_from(work_us).unwrap_or(u32::MAX))
+    }
+
     /// The better of two, each number by itself.
     fn or(self, other: Self) -> Self {
         Self {
@@ -178,6 +206,11 @@ fn cpu_ms(stat: &str) -> u64 {
     (fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()) * 10
 }
 
+/// Of this thread alone.
+fn thread_cpu_ms() -> u64 {
+    cpu_ms(&fs::read_to_string("/proc/thread-self/stat").unwrap())
+}
+
 fn now_ms() -> u64 {
     platform::Clock::system().now_ms()
 }
@@ -190,26 +223,27 @@ fn rate(devices: usize, begun: Instant) -> f64 {
 async fn bare(function: &Function, sandbox: String, jwt: String) -> Figure {
     let [_, before] = function.cpu_ms();
     let looped = tokio::task::spawn_blocking(move || {
-        let own = || cpu_ms(&fs::read_to_string("/proc/thread-self/stat").unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let before = own();
-        (runtime.block_on(calls(&sandbox, &jwt)), own() - before)
+        let before = thread_cpu_ms();
+        (runtime.block_on(calls(&sandbox, &jwt)), thread_cpu_ms() - before)
     });
-    let (rate, own_ms) = looped.await.unwrap();
+    let ((rate, own_ms), thread_ms) = looped.await.unwrap();
     let [_, after] = function.cpu_ms();
-    Figure::new(rate, own_ms, after - before - own_ms)
+    Figure::new(rate, own_ms, after - before - thread_ms)
 }
 
 /// One invocation after the other, or two at once.
 async fn whole(function: &mut Function, invocations: usize) -> Figure {
+    // What builds the events is no service.
+    let events = function.events(Platform::Ios, MEASURED);
     let [own, services] = function.cpu_ms();
-    let rate = function.delivers(Platform::Ios, MEASURED, invocations).await;
+    let rate = function.invoke(events, invocations).await;
     let [own_after, services_after] = function.cpu_ms();
     Figure::new(rate, own_after - own, services_after - services)
 }
 
-/// The loop; devices per second.
-async fn calls(sandbox: &str, jwt: &str) -> f64 {
+/// The loop; devices per second, and the processor time that its calls took.
+async fn calls(sandbox: &str, jwt: &str) -> (f64, u64) {
     let (devices, address) = (MEASURED, sandbox.strip_prefix("http://").unwrap().to_owned());
     let stream = TcpStream::connect(&address).await.unwrap();
     stream.set_nodelay(true).unwrap();
@@ -249,33 +283,42 @@ async fn calls(sandbox: &str, jwt: &str) -> f64 {
     };
     // The first goes alone, as APNs wants it.
     call(requests.next().unwrap()).await;
-    let begun = Instant::now();
+    let (begun, before) = (Instant::now(), thread_cpu_ms());
     stream::iter(requests).for_each_concurrent(AT_ONCE, call).await;
-    rate(devices - 1, begun)
+    (rate(devices - 1, begun), thread_cpu_ms() - before)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn figures_of_one_deliver_process() {
     let app = TestApp::start().await;
     app.control(&json!({"deliver": "pause"}));
+    let sandbox = app.system.sandbox();
+    let nobodys = sandbox.connections();
     let mut function = Function::start(&app).await;
-    // Credentials, tokens, connections and buffers are there after the first invocations.
-    for platform in [Platform::Ios, Platform::Android] {
-        function.delivers(platform, AT_ONCE * 2, 2).await;
-        // What was opened at the same time and lost the race is there by the next one.
+    // The first invocation of each provider is alone, as on Lambda: of two on two threads, one may look for a connection
+    // before the other's is there and ask for one after that, and then it opens a second, which is not kept (hyper-util's
+    // `one_connection_for`). Of 1,000 pairs of crowds 25 did; of 1,000 after a first call alone, none.
+    for platform in PLATFORMS {
         function.delivers(platform, AT_ONCE, 1).await;
     }
-    let sandbox = app.system.sandbox();
-    let (connections, resident_kib) = (sandbox.connections(), function.resident_kib());
+    // Each has carried a call, so each has been accepted and counted.
+    let connections = sandbox.connections();
+    let first = connections - nobodys;
+    // Buffers for two are there after these.
+    for platform in PLATFORMS {
+        function.delivers(platform, AT_ONCE * 2, 2).await;
+    }
+    let resident_kib = function.resident_kib();
     while function.sent < DEVICES {
         // In turns, so that no connection is unused for so long that it is not used again.
         let platform = if function.sent.is_multiple_of(2 * AT_ONCE) { Platform::Ios } else { Platform::Android };
         function.delivers(platform, AT_ONCE, 1).await;
     }
     let grown_kib = function.resident_kib().saturating_sub(resident_kib);
-    let opened = sandbox.connections() - connections;
-    println!("{} devices: {resident_kib} KiB resident, grown by {grown_kib} KiB", function.sent);
-    assert_eq!(opened, 0, "one connection for each provider, whatever goes over it");
+    let more = sandbox.connections() - connections;
+    println!("{} devices: {first} connections, {resident_kib} KiB resident, grown by {grown_kib} KiB", function.sent);
+    assert!((CONNECTIONS..=CONNECTIONS + TRIES).contains(&first), "{first} connections for the first calls");
+    assert_eq!(more, 0, "one connection to each, whatever goes over it");
     assert!(grown_kib < GROWTH_MAX_KIB, "memory grew by {grown_kib} KiB");
 
     // One invocation at a time is what an environment on Lambda has. Of two, one calls while the other writes.
@@ -286,16 +329,21 @@ async fn figures_of_one_deliver_process() {
         figures[1] = figures[1].or(whole(&mut function, 1).await);
         figures[2] = figures[2].or(whole(&mut function, 2).await);
     }
-    println!("                             devices/s  of the loop  µs for each device: its own, the services'");
+    println!(
+        "                             devices/s  of the loop  µs for each device: its own, the services', both: the loop's share"
+    );
     for (what, figure) in ["bare hyper loop", "one deliver process", "… two invocations at once"].iter().zip(figures)
     {
         let Figure { rate, own_us, services_us } = figure;
-        println!("{what:<28} {rate:>9.0} {:>12.2} {own_us:>28} {services_us:>13}", rate / figures[0].rate);
+        let [of_rate, of_work] = [rate / figures[0].rate, figures[0].work_us() / figure.work_us()];
+        println!("{what:<28} {rate:>9.0} {of_rate:>12.2} {own_us:>28} {services_us:>13} {of_work:>23.2}");
     }
-    let share = figures[1].rate / figures[0].rate;
+    let rate_share = figures[1].rate / figures[0].rate;
+    let work_share = figures[0].work_us() / figures[1].work_us();
     let accepted = sandbox.ledger(None).iter().filter(|entry| entry.accepted).count();
     assert_eq!(accepted, function.sent + ROUNDS * MEASURED, "each device once, and the loop's");
-    assert!(share > SHARE_MIN, "one deliver process makes {share:.2} of a bare loop");
+    assert!(rate_share > RATE_SHARE_MIN, "one deliver process makes {rate_share:.2} of a bare loop");
+    assert!(work_share > WORK_SHARE_MIN, "a bare loop takes {work_share:.2} of what one deliver process takes");
     drop(function.child.stdin.take());
     eventually("the process ends", async || function.child.try_wait().unwrap()).await;
     app.stop().await;

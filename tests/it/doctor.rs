@@ -1,276 +1,13 @@
 //! The doctor: a deployment as it must be has nothing to say to it, and each setting that is broken is named, alone.
-//!
-//! The table and the queues are the system's own, behind a proxy that says what the built-in DynamoDB cannot (recovery,
-//! protection from deletion). Lambda is a scripted stand-in that recomputes each request's signature.
 
-use super::support::{DEAD, DELIVERIES, HttpClient, PARKING, PAYOUTS, PAYOUTS_DEAD, TestApp};
-use crate::admin::Sendonce;
-use ::http::{HeaderMap, Method, StatusCode, Uri};
-use aws_lc_rs::{
-    digest::{SHA256, digest},
-    hmac::{HMAC_SHA256, Key, sign},
-};
+use super::support::{DEAD, DELIVERIES, PARKING, PAYOUTS, PAYOUTS_DEAD};
+use crate::doctor_world::{API, World, lets};
 use aws_sdk_sqs::types::QueueAttributeName;
-use axum::{
-    Router,
-    extract::{Path, Query, State},
-    response::{IntoResponse, Response},
-    routing::{get, post},
-};
-use bytes::Bytes;
-use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-};
-
-/// What the stand-in says.
-#[derive(Clone)]
-struct Aws {
-    said: Arc<Mutex<Value>>,
-    dynamodb: String,
-    http: HttpClient,
-}
-
-fn hash(text: &[u8]) -> String {
-    HEXLOWER.encode(digest(&SHA256, text).as_ref())
-}
-
-/// AWS Signature Version 4, recomputed (AWS IAM user guide, "Create a signed AWS API request").
-fn signed(headers: &HeaderMap, uri: &Uri) -> bool {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    let authorization = text("authorization");
-    let part = |name: &str| authorization.split(&format!("{name}=")).nth(1)?.split(',').next().map(str::to_owned);
-    let (Some(scope), Some(names), Some(signature)) = (part("Credential"), part("SignedHeaders"), part("Signature"))
-    else {
-        return false;
-    };
-    let (date, day) = (text("x-amz-date"), text("x-amz-date")[..8].to_owned());
-    assert_eq!(scope, format!("local/{day}/us-east-1/lambda/aws4_request"));
-    let lines: String = names.split(';').map(|name| format!("{name}:{}\n", text(name))).collect();
-    let query = uri.query().unwrap_or_default();
-    let request = format!("GET\n{}\n{query}\n{lines}\n{names}\n{}", uri.path(), hash(b""));
-    let to_sign =
-        format!("AWS4-HMAC-SHA256\n{date}\n{}\n{}", scope.split_once('/').unwrap().1, hash(request.as_bytes()));
-    let mut key = b"AWS4local".to_vec();
-    for step in [day.as_str(), "us-east-1", "lambda", "aws4_request"] {
-        key = sign(&Key::new(HMAC_SHA256, &key), step.as_bytes()).as_ref().to_vec();
-    }
-    HEXLOWER.encode(sign(&Key::new(HMAC_SHA256, &key), to_sign.as_bytes()).as_ref()) == signature
-}
-
-fn answered(status: StatusCode, body: &Value) -> Response {
-    (status, [("content-type", "application/json")], body.to_string()).into_response()
-}
-
-/// What stands under these members, for a request that is signed.
-fn lambda(aws: &Aws, headers: &HeaderMap, uri: &Uri, at: &[&str]) -> Response {
-    if !signed(headers, uri) {
-        return answered(StatusCode::FORBIDDEN, &json!({"message": "The signature does not match."}));
-    }
-    let said = aws.said.lock().unwrap();
-    let found = at.iter().fold(&*said, |value, member| &value[*member]);
-    if found.is_null() {
-        return answered(StatusCode::NOT_FOUND, &json!({"Message": "Function not found"}));
-    }
-    answered(StatusCode::OK, found)
-}
-
-async fn configuration(State(aws): State<Aws>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
-    lambda(&aws, &headers, &uri, &["functions", &name])
-}
-
-async fn concurrency(State(aws): State<Aws>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
-    lambda(&aws, &headers, &uri, &["concurrency", &name])
-}
-
-async fn recursion(State(aws): State<Aws>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
-    lambda(&aws, &headers, &uri, &["recursion", &name])
-}
-
-/// One mapping a page, so that pages are followed.
-async fn mappings(
-    State(aws): State<Aws>,
-    Query(query): Query<HashMap<String, String>>,
-    headers: HeaderMap,
-    uri: Uri,
-) -> Response {
-    if !signed(&headers, &uri) {
-        return answered(StatusCode::FORBIDDEN, &json!({"message": "The signature does not match."}));
-    }
-    let said = aws.said.lock().unwrap();
-    let all = said["mappings"][&query["FunctionName"]].as_array().cloned().unwrap_or_default();
-    let at: usize = query.get("Marker").map_or(0, |marker| marker.trim_start_matches("page ").parse().unwrap());
-    let next = (at + 1 < all.len()).then(|| format!("page {}", at + 1));
-    answered(StatusCode::OK, &json!({"EventSourceMappings": all.get(at..=at).unwrap_or_default(), "NextMarker": next}))
-}
-
-/// DynamoDB, with what is scripted about the table in place of what it says.
-async fn dynamodb(State(aws): State<Aws>, headers: HeaderMap, body: Bytes) -> Response {
-    let target = headers["x-amz-target"].to_str().unwrap().to_owned();
-    let operation = target.rsplit('.').next().unwrap().to_owned();
-    let scripted = aws.said.lock().unwrap()["dynamodb"][&operation].clone();
-    if operation == "DescribeContinuousBackups" {
-        return answered(StatusCode::OK, &scripted);
-    }
-    let passed: Vec<_> = ["x-amz-target", "content-type", "authorization", "x-amz-date"]
-        .into_iter()
-        .filter_map(|name| Some((name, headers.get(name)?.to_str().unwrap())))
-        .collect();
-    let answer = aws.http.send(&Method::POST, &aws.dynamodb, &passed, body).await;
-    let mut value = answer.body.clone();
-    merge(&mut value, &scripted);
-    answered(answer.status, &value)
-}
-
-fn merge(into: &mut Value, patch: &Value) {
-    match patch {
-        Value::Object(members) => members.iter().for_each(|(name, patch)| merge(&mut into[name], patch)),
-        Value::Null => {}
-        patch => *into = patch.clone(),
-    }
-}
-
-const STREAM_PATTERN: &str =
-    r#"{ "dynamodb": { "NewImage": { "pk": { "S": [{ "exists": true }] } }, "Keys": { "sk": { "S": ["M", "R"] } } } }"#;
-
-struct World {
-    app: TestApp,
-    sendonce: Sendonce,
-    aws: Aws,
-    outputs: Value,
-}
-
-impl World {
-    async fn start() -> Self {
-        let app = TestApp::start().await;
-        let mut sendonce = Sendonce::of(&app).await;
-        let (listener, url) = bound().await;
-        let aws = Aws { said: Arc::default(), dynamodb: app.system.ready().dynamodb.clone(), http: HttpClient::new() };
-        let router = Router::new()
-            .route("/2015-03-31/functions/{name}/configuration", get(configuration))
-            .route("/2017-10-31/functions/{name}/concurrency", get(concurrency))
-            .route("/2024-08-31/functions/{name}/recursion-config", get(recursion))
-            .route("/2015-03-31/event-source-mappings/", get(mappings))
-            .route("/", post(dynamodb))
-            .with_state(aws.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        for name in ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_LAMBDA"] {
-            sendonce.environment.insert(name, url.clone());
-        }
-        // The outputs name all of it.
-        for name in ["TABLE_NAME", "DELIVERIES_QUEUE_URL", "PAYOUTS_QUEUE_URL"] {
-            sendonce.environment.remove(name);
-        }
-        let list: Vec<_> = [
-            ("TableName", app.table.clone()),
-            ("DeliveriesQueueUrl", app.queues.url(DELIVERIES).await),
-            ("PayoutsQueueUrl", app.queues.url(PAYOUTS).await),
-            ("ParkingQueueUrl", app.queues.url(PARKING).await),
-            ("ApiFunction", "s-api".to_owned()),
-            ("RefundsFunction", "s-refunds".to_owned()),
-            ("DeliverFunction", "s-deliver".to_owned()),
-            ("PayoutFunction", "s-payout".to_owned()),
-            ("RelayFunction", "s-relay".to_owned()),
-            ("DeadLetterFunction", "s-dead-letter".to_owned()),
-            ("AuditFunction", "s-audit".to_owned()),
-        ]
-        .into_iter()
-        .map(|(name, value)| json!({"OutputKey": name, "OutputValue": value}))
-        .collect();
-        let world = Self { app, sendonce, aws, outputs: json!(list) };
-        *world.aws.said.lock().unwrap() = world.as_it_must_be().await;
-        world
-    }
-
-    async fn attribute(&self, queue: &str, name: QueueAttributeName) -> String {
-        let url = self.app.queues.url(queue).await;
-        let request = self.app.queues.client.get_queue_attributes().queue_url(url).attribute_names(name.clone());
-        request.send().await.unwrap().attributes.unwrap().remove(&name).unwrap()
-    }
-
-    async fn set(&self, queue: &str, name: QueueAttributeName, value: &str) {
-        let url = self.app.queues.url(queue).await;
-        self.app.queues.client.set_queue_attributes().queue_url(url).attributes(name, value).send().await.unwrap();
-    }
-
-    async fn as_it_must_be(&self) -> Value {
-        let url = async |queue| self.app.queues.url(queue).await;
-        let arn = async |queue| self.attribute(queue, QueueAttributeName::QueueArn).await;
-        let variables = json!({
-            "TABLE_NAME": self.app.table, "TIMING": "short", "RUST_LOG": "info",
-            "DELIVERIES_QUEUE_URL": url(DELIVERIES).await, "PAYOUTS_QUEUE_URL": url(PAYOUTS).await,
-            "PARKING_QUEUE_URL": url(PARKING).await,
-        });
-        let function = |timeout: u64| {
-            json!({
-                "Timeout": timeout, "Runtime": "provided.al2023", "State": "Active",
-                "LastUpdateStatus": "Successful", "Environment": {"Variables": variables},
-            })
-        };
-        let queue = |arn: String| {
-            json!({
-                "EventSourceArn": arn, "State": "Enabled", "BatchSize": 10, "MaximumBatchingWindowInSeconds": 0,
-                "FunctionResponseTypes": ["ReportBatchItemFailures"], "ScalingConfig": {"MaximumConcurrency": 50},
-            })
-        };
-        let stream = self.app.system.store().check_table(false).await.unwrap().stream_arn;
-        let other = json!({"EventSourceArn": "arn:aws:sqs:us-east-1:0:another", "State": "Enabled"});
-        json!({
-            "functions": {
-                "s-api": function(20), "s-refunds": function(20), "s-deliver": function(8), "s-payout": function(8),
-                "s-relay": function(8), "s-dead-letter": function(8), "s-audit": function(900),
-            },
-            "concurrency": {"s-api": {}, "s-deliver": {"ReservedConcurrentExecutions": 7}},
-            "recursion": {"s-deliver": {"RecursiveLoop": "Allow"}, "s-dead-letter": {"RecursiveLoop": "Allow"}},
-            "mappings": {
-                "s-deliver": [other, queue(arn(DELIVERIES).await)],
-                "s-payout": [queue(arn(PAYOUTS).await)],
-                "s-dead-letter": [queue(arn(DEAD).await), queue(arn(PAYOUTS_DEAD).await)],
-                "s-relay": [{
-                    "EventSourceArn": stream, "State": "Enabled", "BatchSize": 1_000,
-                    "MaximumBatchingWindowInSeconds": 1, "FunctionResponseTypes": ["ReportBatchItemFailures"],
-                    "StartingPosition": "TRIM_HORIZON", "BisectBatchOnFunctionError": true,
-                    "MaximumRetryAttempts": -1, "MaximumRecordAgeInSeconds": -1,
-                    "FilterCriteria": {"Filters": [{"Pattern": STREAM_PATTERN}]},
-                }],
-            },
-            "dynamodb": {
-                "DescribeTable": {"Table": {"DeletionProtectionEnabled": true}},
-                "DescribeContinuousBackups": {"ContinuousBackupsDescription": {
-                    "ContinuousBackupsStatus": "ENABLED",
-                    "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED"},
-                }},
-            },
-        })
-    }
-
-    async fn doctor(&self, more: &[&str]) -> crate::admin::Said {
-        let mut arguments = vec!["--json", "--outputs", "-", "doctor"];
-        arguments.extend(more);
-        self.sendonce.with_input(&arguments, &self.outputs.to_string()).await
-    }
-
-    /// "part setting" of each finding.
-    async fn wrong(&self) -> Vec<String> {
-        let said = self.doctor(&[]).await;
-        let wrong = said.json(if said.code == 0 { 0 } else { 3 })["wrong"].as_array().unwrap().clone();
-        assert_eq!(said.code == 0, wrong.is_empty(), "{said:?}");
-        let named = wrong.iter().map(|f| format!("{} {}", f["part"].as_str().unwrap(), f["setting"].as_str().unwrap()));
-        named.collect()
-    }
-}
-
-async fn bound() -> (tokio::net::TcpListener, String) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    (listener, url)
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_setting_that_is_broken_is_named_and_no_other() {
-    let world = World::start().await;
+    let mut world = World::start().await;
     assert_eq!(world.wrong().await, [""; 0]);
     let looked_at = world.doctor(&[]).await.json(0)["looked_at"].as_u64().unwrap();
     assert!(looked_at > 70, "only {looked_at} settings were looked at");
@@ -280,7 +17,55 @@ async fn each_setting_that_is_broken_is_named_and_no_other() {
     let deliver = "/mappings/s-deliver/1";
     let relay = "/mappings/s-relay/0";
     let filter = json!([{"Pattern": r#"{"dynamodb":{"Keys":{"sk":{"S":["M"]}}}}"#}]);
+    let mapping = |of: &str| world.aws.said.lock().unwrap()["mappings"][of].as_array().unwrap().last().unwrap().clone();
+    let (deliveries, payouts, dead, records) =
+        (mapping("s-deliver"), mapping("s-payout"), mapping("s-dead-letter"), mapping("s-relay"));
+    let parked = world.attribute(PARKING, QueueAttributeName::QueueArn).await;
+    let parked = json!({"EventSourceArn": parked, "State": "Enabled"});
+    let another = json!({"EventSourceArn": "arn:aws:sqs:us-east-1:0:another", "State": "Disabled"});
+    let other_secret = json!("other/{project}/{provider}");
+    let other_stripe = json!("https://stripe.example");
     let cases: Vec<(String, Value, &str)> = vec![
+        ("/functions/s-payout/Environment/Variables/STRIPE_URL".into(), other_stripe.clone(), "function payout STRIPE_URL"),
+        ("/functions/s-refunds/Environment/Variables/STRIPE_URL".into(), other_stripe, "function refunds STRIPE_URL"),
+        ("/functions/s-deliver/Environment/Variables/SECRET_NAME".into(), other_secret.clone(), "function deliver SECRET_NAME"),
+        ("/functions/s-payout/Environment/Variables/SECRET_NAME".into(), other_secret.clone(), "function payout SECRET_NAME"),
+        ("/functions/s-refunds/Environment/Variables/SECRET_NAME".into(), other_secret, "function refunds SECRET_NAME"),
+        ("/functions/s-deliver/Environment/Variables/SECRET_NAME".into(), json!("a b/{project}/{provider}"), "function deliver SECRET_NAME"),
+        ("/functions/s-api/Environment/Variables/RUST_LOG".into(), json!("nonsense="), "function api RUST_LOG"),
+        ("/functions/s-api/Handler".into(), json!("index.handler"), "function api Handler"),
+        ("/functions/s-api/Architectures".into(), json!(["x86_64"]), "function api Architectures"),
+        ("/functions/s-audit/Architectures".into(), json!([]), "function audit Architectures"),
+        ("/concurrency/s-deliver/ReservedConcurrentExecutions".into(), json!(49), "function deliver ReservedConcurrentExecutions"),
+        ("/concurrency/s-payout".into(), json!({"ReservedConcurrentExecutions": 1}), "function payout ReservedConcurrentExecutions"),
+        ("/concurrency/s-dead-letter".into(), json!({"ReservedConcurrentExecutions": 99}), "function dead-letter ReservedConcurrentExecutions"),
+        ("/concurrency/s-relay".into(), json!({"ReservedConcurrentExecutions": 0}), "function relay ReservedConcurrentExecutions"),
+        ("/concurrency/s-api/ReservedConcurrentExecutions".into(), json!(0), "function api ReservedConcurrentExecutions"),
+        ("/policies/s-api".into(), Value::Null, "function api Permission"),
+        ("/policies/s-api".into(), lets("apigateway.amazonaws.com", &API.replace("abc123", "zzz999")), "function api Permission"),
+        ("/policies/s-payout".into(), lets("s3.amazonaws.com", "arn:aws:s3:::bucket"), "function payout Permission"),
+        ("/policies/s-payout".into(), json!({"Policy": r#"{"Statement":[{"Effect":"Allow","Action":"lambda:InvokeFunction","Principal":"*"}]}"#}), "function payout Permission"),
+        ("/urls/s-payout".into(), json!({"FunctionUrlConfigs": [{"FunctionUrl": "https://x.lambda-url.us-east-1.on.aws/", "AuthType": "NONE"}]}), "function payout FunctionUrl"),
+        ("/functions/s-api/Environment/Variables/AWS_ENDPOINT_URL".into(), json!("http://elsewhere.example"), "function api AWS_ENDPOINT_URL"),
+        ("/functions/s-deliver/Environment/Variables/PARKING_QUEUE_URL".into(), json!("x"), "function deliver PARKING_QUEUE_URL"),
+        ("/functions/s-payout/Environment/Variables/RUST_LOG".into(), json!("off"), "function payout RUST_LOG"),
+        (format!("{relay}/TumblingWindowInSeconds"), json!(60), "mapping relay TumblingWindowInSeconds"),
+        (format!("{relay}/ParallelizationFactor"), json!(10), "mapping relay ParallelizationFactor"),
+        (format!("{relay}/DestinationConfig"), json!({"OnFailure": {"Destination": "arn:aws:sqs:us-east-1:0:elsewhere"}}), "mapping relay DestinationConfig.OnFailure"),
+        ("/policies/s-refunds/Policy".into(), json!("{}"), "function refunds Permission"),
+        ("/policies/s-audit/Policy".into(), json!(r#"{"Statement":[{"Effect":"Allow","Action":"lambda:InvokeFunction","Principal":{"Service":"s3.amazonaws.com"}}]}"#), "function audit Permission"),
+        ("/mappings/s-payout".into(), json!([payouts, deliveries]), "mapping payout EventSourceArn"),
+        ("/mappings/s-deliver".into(), json!([deliveries, payouts]), "mapping deliver EventSourceArn"),
+        ("/mappings/s-deliver".into(), json!([deliveries, another]), "mapping deliver EventSourceArn"),
+        ("/mappings/s-relay".into(), json!([records, dead]), "mapping relay EventSourceArn"),
+        ("/mappings/s-audit".into(), json!([parked]), "mapping audit EventSourceArn"),
+        ("/mappings/s-api".into(), json!([records]), "mapping api EventSourceArn"),
+        ("/mappings/a-stranger".into(), json!([deliveries]), "queue deliveries Consumer"),
+        ("/mappings/a-stranger".into(), json!([payouts]), "queue payouts Consumer"),
+        ("/mappings/a-stranger".into(), json!([dead]), "queue payouts dead letters Consumer"),
+        ("/mappings/a-stranger".into(), json!([parked]), "queue parking Consumer"),
+        ("/mappings/a-stranger".into(), json!([records]), "table Consumer"),
+        ("/mappings/s-deliver:live".into(), json!([deliveries]), "queue deliveries Consumer"),
         ("/functions/s-api/Timeout".into(), json!(30), "function api Timeout"),
         ("/functions/s-deliver/Timeout".into(), json!(60), "function deliver Timeout"),
         ("/functions/s-audit/Timeout".into(), json!(60), "function audit Timeout"),
@@ -374,6 +159,7 @@ async fn each_setting_that_is_broken_is_named_and_no_other() {
         (DELIVERIES, QueueAttributeName::VisibilityTimeout, "30", "queue deliveries VisibilityTimeout"),
         (DELIVERIES, QueueAttributeName::MessageRetentionPeriod, "86400", "queue deliveries MessageRetentionPeriod"),
         (DELIVERIES, QueueAttributeName::DelaySeconds, "5", "queue deliveries DelaySeconds"),
+        (DELIVERIES, QueueAttributeName::MaximumMessageSize, "1024", "queue deliveries MaximumMessageSize"),
         (
             DEAD,
             QueueAttributeName::MessageRetentionPeriod,
@@ -406,16 +192,38 @@ async fn each_setting_that_is_broken_is_named_and_no_other() {
     world.set(DEAD, QueueAttributeName::RedrivePolicy, "").await;
     assert_eq!(world.wrong().await, [""; 0], "all is mended");
 
-    // A redrive policy outlives the queue that it names.
+    // Letters that go to another queue than their own are told at the queue that sends them there.
+    let own = async |queue| world.attribute(queue, QueueAttributeName::QueueArn).await;
+    let (dead, payouts_dead, parking) = (own(DEAD).await, own(PAYOUTS_DEAD).await, own(PARKING).await);
+    let policy_of_payouts = world.attribute(PAYOUTS, QueueAttributeName::RedrivePolicy).await;
+    let target = "RedrivePolicy.deadLetterTargetArn";
+    for elsewhere in [&payouts_dead, &parking] {
+        world.set(DELIVERIES, QueueAttributeName::RedrivePolicy, &policy.replace(&dead, elsewhere)).await;
+        assert_eq!(world.wrong().await, [format!("queue deliveries {target}")]);
+    }
+    let exchanged = (policy.replace(&dead, &payouts_dead), policy_of_payouts.replace(&payouts_dead, &dead));
+    world.set(DELIVERIES, QueueAttributeName::RedrivePolicy, &exchanged.0).await;
+    world.set(PAYOUTS, QueueAttributeName::RedrivePolicy, &exchanged.1).await;
+    assert_eq!(world.wrong().await, [format!("queue deliveries {target}"), format!("queue payouts {target}")]);
+    world.set(DELIVERIES, QueueAttributeName::RedrivePolicy, &policy).await;
+    world.set(PAYOUTS, QueueAttributeName::RedrivePolicy, &policy_of_payouts).await;
+    assert_eq!(world.wrong().await, [""; 0], "all is mended");
+
+    // A redrive policy outlives the queue that it names. Whoever names no dead-letter queues has them found by it.
     let sqs = &world.app.queues.client;
     let name = format!("{}-gone", world.app.queues.url(DEAD).await.rsplit('/').next().unwrap());
     let gone = sqs.create_queue().queue_name(&name).send().await.unwrap().queue_url.unwrap();
-    let arn = world.attribute(DEAD, QueueAttributeName::QueueArn).await + "-gone";
-    let other = policy.replace(&world.attribute(DEAD, QueueAttributeName::QueueArn).await, &arn);
-    world.set(DELIVERIES, QueueAttributeName::RedrivePolicy, &other).await;
-    world.aws.said.lock().unwrap()["mappings"]["s-dead-letter"][0]["EventSourceArn"] = json!(arn);
+    let arn = format!("{dead}-gone");
+    world.set(DELIVERIES, QueueAttributeName::RedrivePolicy, &policy.replace(&dead, &arn)).await;
     sqs.delete_queue().queue_url(gone).send().await.unwrap();
+    assert_eq!(world.wrong().await, [format!("queue deliveries {target}")]);
+    let unnamed = ["DeliveriesDeadQueueUrl", "PayoutsDeadQueueUrl"];
+    world.outputs.as_array_mut().unwrap().retain(|o| !unnamed.contains(&o["OutputKey"].as_str().unwrap()));
+    world.aws.said.lock().unwrap()["mappings"]["s-dead-letter"][0]["EventSourceArn"] = json!(arn);
     assert_eq!(world.wrong().await, ["queue deliveries dead letters Queue"]);
+    world.set(DELIVERIES, QueueAttributeName::RedrivePolicy, &policy.replace(&dead, &payouts_dead)).await;
+    world.aws.said.lock().unwrap()["mappings"]["s-dead-letter"] = json!([mapping("s-dead-letter")]);
+    assert_eq!(world.wrong().await, [format!("queue payouts {target}")]);
     world.app.stop().await;
 }
 
@@ -425,6 +233,14 @@ async fn the_doctor_says_what_it_needs_and_what_the_stage_asks() {
     world.aws.said.lock().unwrap()["dynamodb"] = json!({"DescribeContinuousBackups": {}});
     // A stack of tests needs no recovery; the local system has no Lambda either.
     assert_eq!(world.doctor(&["--stage", "test"]).await.json(0)["wrong"], json!([]));
+    let staged = |outputs: &mut Value, stage: &str| {
+        let outputs = outputs.as_array_mut().unwrap();
+        outputs.iter_mut().find(|o| o["OutputKey"] == "Stage").unwrap()["OutputValue"] = json!(stage);
+    };
+    staged(&mut world.outputs, "test");
+    assert_eq!(world.doctor(&[]).await.json(0)["wrong"], json!([]), "the outputs say what it is for");
+    assert_eq!(world.doctor(&["--stage", "production"]).await.json(3)["wrong"].as_array().unwrap().len(), 2);
+    staged(&mut world.outputs, "production");
     let outputs = world.outputs.to_string();
     let local = world.sendonce.with_input(&["--json", "--local", "--outputs", "-", "doctor"], &outputs);
     assert_eq!(local.await.json(0)["wrong"], json!([]));
@@ -446,9 +262,45 @@ async fn the_doctor_says_what_it_needs_and_what_the_stage_asks() {
     let named = world.doctor(&["--stage", "test", "--function", "audit=s-audit"]).await;
     assert_eq!(named.json(0)["wrong"], json!([]));
     world.doctor(&["--function", "nobody=s"]).await.failed("--function is KIND=NAME");
+    let local = world.sendonce.run(&["--local", "doctor", "--function", "nobody=s"]).await;
+    local.failed("--function: the local system has no functions of Lambda's");
     world.outputs = json!([]);
     world.doctor(&[]).await.failed("holds no outputs of a stack");
     world.outputs = all;
+    // Without outputs that say it, the functions' settings must be the same, and Stripe be where the variable says.
+    world
+        .outputs
+        .as_array_mut()
+        .unwrap()
+        .retain(|o| !["SecretName", "StripeUrl", "Architecture"].contains(&o["OutputKey"].as_str().unwrap()));
+    let before = world.aws.said.lock().unwrap().clone();
+    world.aws.said.lock().unwrap()["functions"]["s-payout"]["Environment"]["Variables"]["SECRET_NAME"] =
+        json!("other/{project}/{provider}");
+    let wrong = world.doctor(&["--stage", "test"]).await.json(3)["wrong"].clone();
+    let named: Vec<_> = wrong.as_array().unwrap().iter().map(|f| (&f["part"], &f["setting"])).collect();
+    assert_eq!(named, [(&json!("function payout"), &json!("SECRET_NAME"))]);
+    *world.aws.said.lock().unwrap() = before;
+    world.sendonce.environment.insert("STRIPE_URL", "https://stripe.example".to_owned());
+    let wrong = world.doctor(&["--stage", "test"]).await.json(3)["wrong"].clone();
+    let named: Vec<_> = wrong.as_array().unwrap().iter().map(|f| (&f["part"], &f["setting"])).collect();
+    let stripe = json!("STRIPE_URL");
+    assert_eq!(named, [(&json!("function refunds"), &stripe), (&json!("function payout"), &stripe)]);
+    world.sendonce.environment.remove("STRIPE_URL");
+    // Nobody takes silence about the rest for a good word.
+    let said = world.doctor(&["--stage", "test"]).await.json(0);
+    assert_eq!(said["not_looked_at"].as_array().unwrap().len(), 6, "{said}");
+    let text =
+        world.sendonce.with_input(&["--outputs", "-", "doctor", "--stage", "test"], &world.outputs.to_string()).await;
+    let help = world.sendonce.run(&["doctor", "--help"]).await.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for unseen in [
+        "the audit's schedule",
+        "the HTTP API's routes and throttling",
+        "roles and code",
+        "the alarms",
+        "logs are kept",
+    ] {
+        assert!(text.out.contains(unseen) && help.contains(unseen), "{unseen}: {text:?} {help}");
+    }
     // Whoever may not ask is told so, in Lambda's words.
     world.sendonce.environment.insert("AWS_SECRET_ACCESS_KEY", "another".to_owned());
     world.doctor(&["--stage", "test"]).await.failed("Lambda did not carry out GetFunctionConfiguration: 403 Forbidden");

@@ -332,11 +332,14 @@ async fn a_probe_that_meets_nobody_to_call_is_the_next_copy_s() {
     app.advance(301);
     let first = app.queued(&to("first", &[("ios", &ios(0))])).await;
     stage.held(&first).await;
+    // One that waits because of the first; that leaves the next probe to others.
+    let second = app.queued(&to("second", &[("ios", &ios(2))])).await;
+    stage.held(&second).await;
     app.control(&json!({"deliver": "pause", "relay": "pause"}));
     eventually("the consumers are done", async || (app.queues.counts(DELIVERIES).await.in_flight == 0).then_some(()))
         .await;
     app.advance(301);
-    let copies = taken(app, 2).await;
+    let copies = taken(app, 3).await;
     let of = |id: &str| -> Vec<Message> {
         copies.iter().filter(|copy| copy.body().unwrap().contains(id)).cloned().collect()
     };
@@ -349,7 +352,7 @@ async fn a_probe_that_meets_nobody_to_call_is_the_next_copy_s() {
     assert_eq!((stage.refused(), hold.probes), (before.0, before.1.probes), "nobody was asked");
     assert_eq!(hold.version, before.1.version + 2, "it was the probe, and gave it back");
     assert!((now_ms..=app.system.clock().now_ms()).contains(&hold.probe_at_ms), "the next one need not wait");
-    assert_eq!(Consumer::new(app).await.handle(&of(&first)).await, [true]);
+    assert_eq!(Consumer::new(app).await.handle(&of(&second)).await, [true]);
     assert_eq!(stage.refused(), before.0 + 1, "and has asked");
     stage.app.stop().await;
 }
@@ -374,14 +377,111 @@ async fn a_probe_that_cannot_be_prepared_is_the_next_copy_s() {
     let copies = taken(app, 1).await;
     let before = stage.hold(Provider::Fcm).await.unwrap();
     let now_ms = app.system.clock().now_ms();
-    assert_eq!(Consumer::new(app).await.handle(&copies).await, [false], "it comes back by itself");
+    assert_eq!(Consumer::new(app).await.handle(&copies).await, [true], "it has a successor");
     let hold = stage.hold(Provider::Fcm).await.unwrap();
     assert_eq!(hold.version, before.version + 2, "it was the probe, and gave it back");
     assert!((now_ms..=app.system.clock().now_ms()).contains(&hold.probe_at_ms), "the next one need not wait");
     stage.put("acme", "fcm", &good).await;
-    app.queues.give_back(&copies).await;
     app.control(&json!({"deliver": "resume", "relay": "resume"}));
     app.reaches(&first, "sent").await;
+    stage.app.stop().await;
+}
+
+/// A web device whose push key is missing in Firebase is refused each time, and no other device of the project is: it
+/// begins the hold, and the probe is another's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_chunk_that_was_refused_leaves_the_probe_to_the_others() {
+    let stage = Stage::set().await;
+    let app = &stage.app;
+    let refusals = vec![json!({"status": 401, "reason": "THIRD_PARTY_AUTH_ERROR"}); 50];
+    app.script("web-without-key", &json!(refusals)).await;
+    let web = app.queued(&to("web", &[("web", "web-without-key")])).await;
+    stage.held(&web).await;
+    app.control(&json!({"deliver": "pause", "relay": "pause"}));
+    eventually("the consumers are done", async || (app.queues.counts(DELIVERIES).await.in_flight == 0).then_some(()))
+        .await;
+    let good = app.queued(&to("good", &[("android", "device-with-all")])).await;
+    let due_ms = stage.hold(Provider::Fcm).await.unwrap().probe_at_ms;
+    let wait_ms = due_ms.saturating_sub(app.system.clock().now_ms());
+    app.advance(wait_ms / 1_000 + 1);
+    let copies = taken(app, 2).await;
+    let of = |id: &str| -> Vec<Message> {
+        copies.iter().filter(|copy| copy.body().unwrap().contains(id)).cloned().collect()
+    };
+    let before = app.calls("web-without-key").len();
+    // It comes first, and may not.
+    if app.system.clock().now_ms() < due_ms + Timing::SHORT.hold_head_start() {
+        assert_eq!(Consumer::new(app).await.handle(&of(&web)).await, [true]);
+        assert_eq!(app.calls("web-without-key").len(), before, "it lets the others try");
+    }
+    assert_eq!(Consumer::new(app).await.handle(&of(&good)).await, [true]);
+    assert_eq!(app.message(&good).await["status"], "sent");
+    assert!(stage.hold(Provider::Fcm).await.is_none());
+    stage.app.stop().await;
+}
+
+/// Credentials that are taken for one device of a chunk are not what another was refused for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chunk_whose_other_devices_are_taken_begins_no_hold() {
+    let stage = Stage::set().await;
+    let app = &stage.app;
+    app.script(&ios(3), &json!([{"status": 403, "reason": "InvalidProviderToken"}])).await;
+    let devices: Vec<String> = (0..4).map(ios).collect();
+    let devices: Vec<(&str, &str)> = devices.iter().map(|token| ("ios", token.as_str())).collect();
+    let id = app.queued(&to("one-of-four", &devices)).await;
+    let sent = app.reaches(&id, "sent").await;
+    assert_eq!(sent["deliveries"][3]["attempts"], 2, "it was called again");
+    assert_eq!(app.system.store().hold("acme", Provider::Apns).await.unwrap(), None);
+    stage.app.stop().await;
+}
+
+/// One device's answer that carries an FcmError is that device's, whatever the code.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_fcm_error_of_an_unknown_code_holds_nobody() {
+    let stage = Stage::set().await;
+    let app = &stage.app;
+    for (number, (status, code)) in [(404, "INSTALLATION_RETIRED"), (403, "UNSPECIFIED_ERROR")].into_iter().enumerate()
+    {
+        let token = format!("device-of-code-{number}");
+        app.script(&token, &json!([{"status": status, "reason": code}])).await;
+        let id = app.queued(&to(&format!("code-{number}"), &[("android", &token)])).await;
+        app.reaches(&id, "failed").await;
+    }
+    assert_eq!(app.system.store().hold("acme", Provider::Fcm).await.unwrap(), None);
+    stage.app.stop().await;
+}
+
+/// What waits for a token endpoint asks it seldom, and has a successor each time: no number of receives ends it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_endpoint_that_fails_is_asked_seldom_whatever_waits() {
+    let stage = Stage::set().await;
+    let app = &stage.app;
+    let endpoint = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut file = stage.secret("acme", "fcm").await;
+    file["token_uri"] = json!(format!("http://{}/token", endpoint.local_addr().unwrap()));
+    stage.put("acme", "fcm", &file).await;
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = endpoint.accept().await {
+            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            let mut request = [0; 8_192];
+            let _ = stream.read(&mut request).await;
+            let _ = stream.write_all(b"HTTP/1.1 503 no\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+        }
+    });
+    app.control(&json!({"deliver": "pause", "relay": "pause"}));
+    for number in 0..12 {
+        app.queued(&to(&format!("no-token-{number}"), &[("android", &format!("no-token-{number}"))])).await;
+    }
+    let copies = taken(app, 12).await;
+    let consumer = Consumer::new(app).await;
+    for copy in &copies {
+        assert_eq!(consumer.handle(std::slice::from_ref(copy)).await, [true], "it has a successor");
+    }
+    // A second of waiting for the first time, and a slow machine's twelve receives.
+    let asked = asked.load(std::sync::atomic::Ordering::SeqCst);
+    assert!((1..=4).contains(&asked), "{asked} requests");
     stage.app.stop().await;
 }
 

@@ -14,6 +14,9 @@ async fn a_payout_that_dies_anywhere_is_paid_once() {
         if look {
             app.script(&payment, &json!(["pending"])).await;
         }
+        if effect == "withdraw" {
+            app.script(&payment, &json!([{"status": 429, "kept": false}])).await;
+        }
         app.crash("payout", &format!("after_{effect}"));
         let id = app.approved(effect, &payment).await;
         app.crashed().await;

@@ -1,7 +1,7 @@
 //! Many refunds, each approved by four clients, while functions die and answers are lost: what the ledger says was paid is
 //! what the refunds say, one payment each, of the amount that was approved (G7). `PAYOUTS=100` makes it quick.
 
-use crate::support::{TestApp, first_payout, refund};
+use crate::support::{PAYOUTS, TestApp, eventually, first_payout, refund};
 use futures_util::{StreamExt, future::join_all, stream};
 use protocol::timing::Timing;
 use sandbox::Outcome;
@@ -17,6 +17,8 @@ const CLIENTS: usize = 4;
 /// Longer than the provider's key lives, in seconds.
 const TWENTY_FIVE_HOURS: u64 = 90_000;
 const AT_ONCE: usize = 16;
+/// Copies that an invocation takes at most (template.yaml, BatchSize).
+const BATCH: usize = 10;
 /// Real time for the whole test on a busy machine, for each refund; on an idle one it takes a tenth.
 const LIMIT_EACH: Duration = Duration::from_secs(1);
 /// The short durations, with production's limits for what a busy machine makes slow; a call that hangs takes two seconds.
@@ -92,7 +94,7 @@ async fn crowd(count: u64) {
     // Copies of functions that died are hidden until their time is over.
     let mut open: Vec<u64> = refunds.keys().copied().collect();
     while !open.is_empty() {
-        app.payouts_idle().await;
+        worked_on(&app).await;
         let mut left = Vec::new();
         for n in open {
             if app.stored_refund(&refunds[&n]).await.payout.is_none_or(|payout| payout.state.is_open()) {
@@ -106,6 +108,7 @@ async fn crowd(count: u64) {
         // Those that are answered with an error wait for the end of their keys, which must not come before the others'.
         let errors = open.iter().all(|n| fault(*n) == Some(vec![Outcome::ErrorAfterAccept]));
         app.advance(if errors { TWENTY_FIVE_HOURS } else { Timing::PRODUCTION.visibility / 1_000 + 1 });
+        app.control(&json!({"payout": "resume"}));
     }
     app.control(&json!({"copies": "once"}));
 
@@ -123,6 +126,26 @@ async fn crowd(count: u64) {
     }
     assert!(app.system.control().armed().iter().all(|(function, _)| function == "relay"), "every crash happened");
     app.stop().await;
+}
+
+/// Lets about as many copies be worked on as wait now, or all until none waits; then nobody works. What waits for the end of its
+/// key or for the provider's word comes back every few seconds, and on a slow machine the queue is never empty for it.
+async fn worked_on(app: &TestApp) {
+    let control = app.system.control();
+    let (begun, waiting) = (control.invocations("payout"), app.queues.counts(PAYOUTS).await.visible);
+    for more in 1..=waiting.div_ceil(BATCH) as u64 {
+        let none_waits = eventually("a payout is worked on, or none waits", async || {
+            if control.invocations("payout") >= begun + more {
+                return Some(false);
+            }
+            let visible = app.queues.counts(PAYOUTS).await.visible;
+            (visible == 0 && !control.is_busy("payout")).then_some(true)
+        });
+        if none_waits.await {
+            break;
+        }
+    }
+    app.payouts_stop().await;
 }
 
 /// The provider decides about a payment that it has, and says so.

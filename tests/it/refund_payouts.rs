@@ -53,7 +53,7 @@ async fn a_failed_payout_is_retried_once_its_callers_are_gone() {
     let shown = app.refund(&id).await;
     let payout = json!({
         "id": second_payout(&id), "number": 2, "status": "due", "provider_id": null, "reason": null,
-        "first_call_at": null,
+        "first_call_at": null, "calls": 0,
     });
     assert_eq!(shown["payout"], payout);
     let trail: Vec<&str> =

@@ -88,7 +88,42 @@ async fn events_out_of_order_move_nothing_back() {
     assert_eq!(sent(&late).await, "given_up");
     let still = app.system.sandbox().settle(&first, "failed", None).unwrap();
     assert_eq!(sent(&still).await, "not_current");
-    assert_eq!(app.refund(&id).await, second);
+    assert_eq!(sent(&late).await, "repeated");
+    let shown = app.refund(&id).await;
+    assert_eq!(shown["payout"], second["payout"]);
+    // The trail says so, once.
+    let lines = shown["events"].as_array().unwrap();
+    let line = lines.last().unwrap();
+    assert_eq!(lines.len(), second["events"].as_array().unwrap().len() + 1);
+    assert_eq!(
+        (&line["what"], &line["payout"], &line["reference"], &line["code"]),
+        (&json!("event"), &json!(1), &json!(first), &json!("earlier_payout_found"))
+    );
+    app.stop().await;
+}
+
+/// The provider's word that the first payout was paid after all comes in time: its successor is not called for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_successor_is_not_called_for_once_the_provider_says_that_the_first_was_paid() {
+    let app = TestApp::start().await;
+    let (id, payment) = submitted(&app, "in-time").await;
+    let object = app.calls(&payment)[0].id.clone().unwrap();
+    let failed = app.system.sandbox().settle(&object, "failed", None).unwrap();
+    app.webhook("acme", &failed.signature, &failed.body).await.expect(200);
+    app.advance(11);
+    app.control(&json!({"payout": "pause", "listings": "lag"}));
+    let retry = json!({"payout_id": first_payout(&id)});
+    app.post_to(&format!("/v1/refunds/{id}/payout/retry"), "acme", &retry).await.expect(200);
+    let paid = app.system.sandbox().settle(&object, "succeeded", None).unwrap();
+    assert_eq!(app.webhook("acme", &paid.signature, &paid.body).await.expect(200).body["result"], "given_up");
+    app.control(&json!({"payout": "resume"}));
+    app.payouts_empty().await;
+    let shown = app.refund(&id).await;
+    assert_eq!(
+        (&shown["payout"]["number"], &shown["payout"]["status"], &shown["payout"]["reason"]["code"]),
+        (&json!(2), &json!("review"), &json!("earlier_payout_found"))
+    );
+    assert_eq!(app.calls(&payment).len(), 1, "the successor was never called for");
     app.stop().await;
 }
 
@@ -107,7 +142,7 @@ async fn an_event_about_the_object_that_pays_counts_though_it_names_an_earlier_p
     app.post_to(&format!("/v1/refunds/{id}/payout/retry"), "acme", &retry).await.expect(200);
     let shown = app.payout_becomes(&id, "review").await;
     assert_eq!(shown["payout"]["reason"]["code"], "earlier_payout_found");
-    let body = json!({"outcome": "paid", "reference": object});
+    let body = json!({"payout_id": shown["payout"]["id"], "outcome": "paid", "reference": object});
     app.post_to(&format!("/v1/refunds/{id}/payout/resolve"), "acme", &body).await.expect(200);
     app.advance(1);
     let back = app.system.sandbox().settle(&object, "failed", Some("declined")).unwrap();

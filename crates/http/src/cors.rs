@@ -2,7 +2,7 @@
 
 use crate::{REPLAYED, key};
 use axum::http::{HeaderName, HeaderValue, Method, header};
-use platform::EnvReader;
+use platform::{Address, EnvReader};
 use tower_http::cors::CorsLayer;
 
 /// What a browser asks before a page of another origin may call.
@@ -26,13 +26,19 @@ fn cors(text: &str) -> Option<Vec<HeaderValue>> {
     text.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(parse_origin).collect()
 }
 
-/// An origin as a browser sends it: scheme, host, port, nothing after it, no wildcard (RFC 6454 section 7).
+/// An origin as a browser sends it: scheme, host, port, nothing after it, no wildcard, and the scheme's own port left out
+/// (RFC 6454 section 7). The template's pattern for CorsOrigins says the same.
 #[must_use]
 pub fn parse_origin(text: &str) -> Option<HeaderValue> {
-    let url = url::Url::parse(text).ok()?;
-    let web = matches!(url.scheme(), "http" | "https");
-    let exact = !text.contains('*') && url.origin().ascii_serialization() == text;
-    (web && exact).then(|| HeaderValue::from_str(text).ok()).flatten()
+    let address = Address::of(text)?;
+    let own_port = match address.scheme {
+        "https" => "443",
+        "http" => "80",
+        _ => return None,
+    };
+    let exact = address.rest.is_empty() && address.port != Some(own_port);
+    let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
+    (exact && lower).then(|| HeaderValue::from_str(text).ok()).flatten()
 }
 
 #[cfg(test)]
@@ -43,6 +49,7 @@ mod tests {
     fn origins_are_a_list_without_paths() {
         assert_eq!(cors("").unwrap().len(), 0);
         assert_eq!(cors("https://a.example, http://127.0.0.1:5173").unwrap().len(), 2);
+        assert_eq!(cors("http://[::1]:5173,https://xn--bcher-kva.example,http://a:443,https://a:80").unwrap().len(), 4);
         for wrong in [
             "*",
             "a.example",
@@ -51,6 +58,16 @@ mod tests {
             "https://*.example",
             "https://A.example",
             "https://a.example:443",
+            "http://a.example:80",
+            "http://localhost:70000",
+            "http://a:65536",
+            "http://a:0",
+            "https://1.2.3",
+            "https://192.168.1.300",
+            "https://xn--",
+            "https://a.example?k",
+            "https://user@a.example",
+            "ftp://a.example",
         ] {
             assert_eq!(cors(wrong), None, "{wrong}");
         }

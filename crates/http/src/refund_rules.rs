@@ -20,6 +20,6 @@ rules! {
     NOTE = "/note", "Give a string of at most {max} characters.", Some((0, 500)), OURS;
     PAYOUT_ID = "/payout_id", "Give the id of a payout.", None, OURS;
     OUTCOME = "/outcome", "Give paid or not_paid.", None, OURS;
-    REFERENCE = "/reference", "With paid, and only then, give the provider's id of what it paid, {min} to {max} characters.",
+    REFERENCE = "/reference", "With paid, and only then, give the provider's id of what it paid, {min} to {max} visible ASCII characters without spaces.",
         Some((1, NAME_MAX)), OURS;
 }

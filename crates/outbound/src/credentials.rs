@@ -10,6 +10,7 @@ use aws_sdk_secretsmanager::{
     error::{ProvideErrorMetadata, SdkError},
     operation::get_secret_value::GetSecretValueOutput,
 };
+use platform::EnvReader;
 use std::{fmt, sync::Arc};
 
 /// How long parsed credentials are used before the secret is read again, by the Clock: a rotated key is in use
@@ -19,6 +20,27 @@ pub const CREDENTIALS_FRESH_MS: u64 = 300_000;
 /// The name of a secret unless a setting says otherwise, with `{project}` and `{provider}` ("fcm", "apns", "stripe") in the
 /// places of theirs.
 pub const SECRET_NAME: &str = "sendonce/{project}/{provider}";
+
+/// Longest name of a secret (AWS Secrets Manager API reference, CreateSecret).
+const SECRET_NAME_MAX: usize = 512;
+/// Longest name of a project.
+const PROJECT_MAX: usize = 64;
+
+/// `SECRET_NAME`: how secrets are named, [`SECRET_NAME`] by default.
+pub fn secret_name(env: &mut EnvReader<'_>) -> String {
+    let allowed = "a name that holds {project} and {provider}, and else letters, digits and '/_+=.@-' only, of at most 512 \
+                   characters with a project of 64";
+    env.or("SECRET_NAME", SECRET_NAME.to_owned(), allowed, |name: &String| is_secret_name(name))
+}
+
+/// Whether Secrets Manager takes each name that this form makes.
+fn is_secret_name(form: &str) -> bool {
+    let whole = form.replace("{provider}", "stripe").replace("{project}", &"p".repeat(PROJECT_MAX));
+    let named = form.contains("{project}") && form.contains("{provider}");
+    named
+        && whole.len() <= SECRET_NAME_MAX
+        && whole.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/_+=.@-".contains(&byte))
+}
 
 /// A secret as it was read.
 pub struct Secret {
@@ -178,6 +200,24 @@ impl<K> Known<K> {
 mod tests {
     use super::*;
     use aws_sdk_secretsmanager::{Config, config::BehaviorVersion};
+
+    #[test]
+    fn a_form_makes_names_that_there_can_be() {
+        let long = |more: usize| format!("{}/{{project}}/{{provider}}", "a".repeat(more));
+        for good in [SECRET_NAME, "{project}{provider}", "a+b=c.d@e-f_g/{provider}/{project}", &long(440)] {
+            assert!(is_secret_name(good), "{good}");
+        }
+        for bad in [
+            "x",
+            "a/{project}",
+            "a b/{project}/{provider}",
+            "ä/{project}/{provider}",
+            "{project}/{provider}/{x}",
+            &long(441),
+        ] {
+            assert!(!is_secret_name(bad), "{bad}");
+        }
+    }
 
     #[test]
     fn a_secret_is_named_by_project_and_provider() {

@@ -22,8 +22,13 @@ const RUN_CHARS: usize = 12;
 pub fn reason(code: &str, detail: &str, secrets: &[&str]) -> Reason {
     let masked = mask(detail, secrets);
     let detail = masked.chars().map(|c| if c.is_control() { ' ' } else { c }).take(DETAIL_MAX_CHARS).collect();
-    // A code is the provider's word, and a word can be a token.
-    let code = if mask(code, secrets) == code { code } else { MASKED_CODE };
+    // A code is the provider's word, and a word can be a token. A text too short for one is in many words by chance.
+    let long = secrets
+        .iter()
+        .copied()
+        .filter(|secret| secret.eq_ignore_ascii_case(code) || secret.len() >= RUN_CHARS)
+        .collect::<Vec<_>>();
+    let code = if mask(code, &long) == code { code } else { MASKED_CODE };
     Reason { code: code.to_owned(), detail }
 }
 
@@ -41,17 +46,19 @@ pub fn raw(answered: &Answered) -> String {
     text.chars().take(SCANNED_MAX_CHARS).collect::<String>().trim().to_owned()
 }
 
-/// Replaces every secret, and every run of [`RUN_CHARS`] or more characters of one, by "…".
+/// Replaces every secret, and every run of [`RUN_CHARS`] or more characters of one, by "…", in whatever case it is quoted:
+/// a hex token means the same in both.
 fn mask(detail: &str, secrets: &[&str]) -> String {
     let mut text: String = detail.chars().take(SCANNED_MAX_CHARS).collect();
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
-        text = text.replace(secret, "…");
-        text = mask_runs(&text, secret);
+        text = mask_runs(&text, &secret.to_ascii_lowercase());
     }
     text
 }
 
+/// `secret` in lower case.
 fn mask_runs(text: &str, secret: &str) -> String {
+    let least = secret.chars().count().min(RUN_CHARS);
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -59,13 +66,13 @@ fn mask_runs(text: &str, secret: &str) -> String {
         let mut run = String::new();
         let mut length = 0;
         for c in &chars[at..] {
-            run.push(*c);
+            run.push(c.to_ascii_lowercase());
             if !secret.contains(&run) {
                 break;
             }
             length += 1;
         }
-        if length >= RUN_CHARS {
+        if length >= least {
             out.push('…');
             at += length;
         } else {
@@ -125,9 +132,19 @@ mod tests {
         assert_eq!(reason("X", &quoted, &[token]).detail, "bad token '…', starts ……, ends …");
         assert_eq!(reason("X", "short abc", &["abc"]).detail, "short …");
         assert_eq!(reason("X", "a\nb\u{7f}", &[""]).detail, "a b ");
+        // In another case, too: an ios token is hex.
+        let hex = "c0ffee00112233445566778899aabbccddeeff";
+        let shouted = hex.to_ascii_uppercase();
+        assert_eq!(reason(&shouted, &shouted, &[hex]), Reason { code: "masked".to_owned(), detail: "…".to_owned() });
+        assert_eq!(
+            reason("ABC", "Abc, ABCD", &["aBc"]),
+            Reason { code: "masked".to_owned(), detail: "…, …D".to_owned() }
+        );
         // Also as the code, which is one word.
         assert_eq!(reason(&token[12..], "x", &[token]).code, "masked");
         assert_eq!(reason("UNREGISTERED", "x", &[token]).code, "UNREGISTERED");
+        assert_eq!(reason("UNREGISTERED", "x", &["E", "REGISTER"]).code, "UNREGISTERED");
+        assert_eq!(reason("E", "x", &["E"]).code, "masked");
         // A token that straddles the cut is masked before it is cut.
         let long = format!("{}{token}", "x".repeat(190));
         assert_eq!(reason("X", &long, &[token]).detail, format!("{}…", "x".repeat(190)));

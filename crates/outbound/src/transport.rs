@@ -162,7 +162,8 @@ impl Transport {
 
     /// Speaks HTTP/2 and nothing else, with TLS or without, and reads answers of up to [`BODY_MAX_BYTES`]. Calls that
     /// begin together know that they will share a connection, and wait for the one that is being opened; where the
-    /// handshake chooses, they cannot know and open one each.
+    /// handshake chooses, they cannot know and open one each. Calls that begin on two threads in the moment in which it
+    /// is ready may open a second, which ends with the call that it was opened for.
     #[must_use]
     pub fn http2(clock: Clock) -> Self {
         let maker = Maker { connector: http2_connector(), cleartext: Cleartext::Http2, http2_only: true };

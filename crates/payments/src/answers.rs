@@ -71,13 +71,20 @@ pub const ANSWERS: &[Row] = &[
         "stripe-ruby issue 503: other parameters under a used key; told by the type, and never answered with a new key",
     ),
     row(
+        REFUSED,
+        &[],
+        &["lock_timeout"],
+        Class::NotNow,
+        "code enum: another request is at this payment, and it may be an earlier one of this payout",
+    ),
+    row(
         429..=429,
         &[],
         &[],
-        Class::NotNow,
+        Class::RateLimited,
         "rate-limits: refused before it is looked at, and not stored under the key",
     ),
-    row(REFUSED, &[], &["rate_limit", "lock_timeout"], Class::NotNow, "code enum: formerly with 400"),
+    row(REFUSED, &[], &["rate_limit"], Class::RateLimited, "code enum: formerly with 400"),
     row(401..=401, &[], &[], Class::Credentials, "errors: no valid API key; not stored under the key"),
     row(403..=403, &[], &[], Class::Credentials, "errors: the API key may not make refunds"),
     row(REFUSED, &[], &["charge_already_refunded"], Class::Refused, "vm0 issue 32132: repeated 61 times, never paid"),
@@ -153,13 +160,18 @@ impl Heard {
             Failed::NotSent { code, detail } => (Class::NotSent, code, detail),
             Failed::Lost { code, detail } => (Class::Lost, code, detail),
         };
-        Self { answer: Answer::Later { reason: reason(code, detail, secrets), after_ms: None }, class }
+        Self { answer: later(class, reason(code, detail, secrets), None), class }
     }
 
     pub(crate) fn not_sent(code: &str, detail: &str) -> Self {
-        let reason = reason(code, detail, &[]);
-        Self { answer: Answer::Later { reason, after_ms: None }, class: Class::NotSent }
+        Self { answer: later(Class::NotSent, reason(code, detail, &[]), None), class: Class::NotSent }
     }
+}
+
+/// An answer after which the call is repeated.
+fn later(class: Class, reason: Reason, after_ms: Option<u64>) -> Answer {
+    let untouched = matches!(class, Class::NotSent | Class::RateLimited | Class::Credentials);
+    Answer::Later { reason, after_ms, untouched }
 }
 
 /// A refusal, or an answer that is none: its class, what was said, and how long to wait, in ms.
@@ -186,7 +198,7 @@ pub(crate) fn read(answered: &Answered, ask: &Ask<'_>, now_ms: u64, secrets: &[&
     let answer = match class {
         Class::Refused => Answer::Heard(Finding::Refused(reason)),
         Class::Mismatch => Answer::Heard(Finding::Unclear { reference: None, reason }),
-        _ => Answer::Later { reason, after_ms },
+        _ => later(class, reason, after_ms),
     };
     Heard { answer, class }
 }
@@ -195,7 +207,7 @@ pub(crate) fn read(answered: &Answered, ask: &Ask<'_>, now_ms: u64, secrets: &[&
 fn made(object: &Value, ask: &Ask<'_>) -> Heard {
     let Some(finding) = object::finding(object) else {
         let reason = reason("unreadable_answer", "Stripe's answer is no refund that can be read", &[]);
-        return Heard { answer: Answer::Later { reason, after_ms: None }, class: Class::Ambiguous };
+        return Heard { answer: later(Class::Ambiguous, reason, None), class: Class::Ambiguous };
     };
     let finding = object::terms(object).judge(&finding, ask.amount, ask.currency);
     let class = match &finding {

@@ -27,12 +27,13 @@ fn error(kind: &str, code: Option<&str>) -> Value {
 #[test]
 fn every_row_is_met_by_its_answer() {
     let invalid = "invalid_request_error";
-    let met: [(u16, Value, Class); 16] = [
+    let met: [(u16, Value, Class); 17] = [
         (409, error(invalid, Some("idempotency_key_in_use")), Class::InProgress),
         (409, error(invalid, None), Class::InProgress),
         (400, error("idempotency_error", None), Class::Mismatch),
         (429, error(invalid, Some("lock_timeout")), Class::NotNow),
-        (400, error(invalid, Some("rate_limit")), Class::NotNow),
+        (429, error(invalid, None), Class::RateLimited),
+        (400, error(invalid, Some("rate_limit")), Class::RateLimited),
         (401, error(invalid, None), Class::Credentials),
         (403, error(invalid, None), Class::Credentials),
         (400, error(invalid, Some("charge_already_refunded")), Class::Refused),

@@ -12,6 +12,10 @@ use std::fmt;
 /// Webhook secrets of a project at most: each is one more HMAC for every webhook that arrives.
 const WEBHOOK_SECRETS_MAX: usize = 8;
 
+/// Longest API key: Stripe's have some hundred characters and may grow (<https://docs.stripe.com/keys>), and each call
+/// carries it in a header.
+const API_KEY_MAX: usize = 512;
+
 /// Usable credentials.
 pub(crate) struct Key {
     /// The secret API key; restricted ones (`rk_…`) that may write refunds will do.
@@ -31,7 +35,7 @@ impl Key {
     pub(crate) fn parse(text: &str) -> Result<Self, KeyFault> {
         let secret = members(text)?;
         let api_key = required(&secret, "api_key")?;
-        if !api_key.bytes().all(|b| b.is_ascii_graphic()) {
+        if api_key.len() > API_KEY_MAX || !api_key.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(KeyFault::Rule("api_key", "must be one word of ASCII"));
         }
         let rule = KeyFault::Rule("webhook_secrets", "must be a list of 1 to 8 texts that are not empty");
@@ -80,7 +84,7 @@ mod tests {
             let wrong = fault(&json!({"api_key": "sk_1", "webhook_secrets": secrets}));
             assert!(wrong.starts_with("member webhook_secrets must be") && !wrong.contains("s3cret"), "{wrong}");
         }
-        assert_eq!(Key::parse("s3cret").unwrap_err(), KeyFault::NotAnObject);
+        assert_eq!(Key::parse("s3cret").unwrap_err(), KeyFault::NotJson);
         assert_eq!(malformed("{}").as_deref(), Some("member api_key is missing"));
         assert_eq!(malformed(r#"{"api_key":"sk_test_1"}"#), None);
     }

@@ -1,7 +1,10 @@
 //! What whoever makes a [`crate::Payments`] decides.
 
-use outbound::{credentials::SECRET_NAME, members};
-use platform::EnvReader;
+use outbound::{
+    credentials::{SECRET_NAME, secret_name},
+    members,
+};
+use platform::{Address, EnvReader};
 
 /// Where Stripe is.
 pub const STRIPE_URL: &str = "https://api.stripe.com";
@@ -25,20 +28,17 @@ impl Default for PaymentsSettings {
 impl PaymentsSettings {
     /// Reads `SECRET_NAME` and `STRIPE_URL`, which both have defaults.
     pub fn read(env: &mut EnvReader<'_>) -> Self {
-        let usual = Self::default();
-        let allowed = "a name that holds {project} and {provider}";
-        let secret_name = env.or("SECRET_NAME", usual.secret_name, allowed, |name: &String| {
-            name.contains("{project}") && name.contains("{provider}")
-        });
-        let allowed = "an https URL (http only to this machine)";
-        let base_url = env.or("STRIPE_URL", usual.base_url, allowed, |url: &String| Self::is_base_url(url));
-        Self { secret_name, base_url }
+        let allowed = "an https URL (http only to this machine) without user, query or fragment";
+        let base_url = env.or("STRIPE_URL", Self::default().base_url, allowed, |url: &String| Self::is_base_url(url));
+        Self { secret_name: secret_name(env), base_url }
     }
 
-    /// Whether a text is a base URL that API keys may be sent to.
+    /// Whether a text is a base URL that API keys may be sent to, and that paths can be put behind.
     #[must_use]
     pub fn is_base_url(text: &str) -> bool {
-        members::url("base_url", text).is_ok()
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._~/-".contains(&byte);
+        let path = Address::of(text).is_some_and(|address| address.rest.bytes().all(plain));
+        path && members::url("base_url", text).is_ok()
     }
 }
 
@@ -51,7 +51,18 @@ mod tests {
         for good in [STRIPE_URL, "https://stripe.example/", "http://127.0.0.1:8090"] {
             assert!(PaymentsSettings::is_base_url(good), "{good}");
         }
-        for bad in ["http://api.stripe.com", "ftp://127.0.0.1", "api.stripe.com", ""] {
+        for bad in [
+            "http://api.stripe.com",
+            "ftp://127.0.0.1",
+            "api.stripe.com",
+            "",
+            "https://stripe.example:99999",
+            "https://stripe.example?k=v",
+            "https://stripe.example/#f",
+            "https://user:word@stripe.example",
+            "https://...",
+            "https://stripe.example/a b",
+        ] {
             assert!(!PaymentsSettings::is_base_url(bad), "{bad}");
         }
     }

@@ -8,7 +8,7 @@
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_credential_types::{Credentials, provider::ProvideCredentials};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// Limits of one call to AWS, in milliseconds of real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +62,32 @@ pub async fn aws_config_for_person(timeouts: AwsTimeouts, region: Option<String>
         loader = loader.region(Region::new(region));
     }
     let config = loader.load().await;
+    // A profile that is nowhere is the reason, whatever else is missing because of it.
+    let missing = |what: AwsMissing| if profile_is_nowhere() { AwsMissing::Profile } else { what };
     if config.region().is_none() {
-        return Err(AwsMissing::Region);
+        return Err(missing(AwsMissing::Region));
     }
-    let provider = config.credentials_provider().ok_or(AwsMissing::Credentials)?;
-    provider.provide_credentials().await.map_err(|_| AwsMissing::Credentials)?;
+    let provider = config.credentials_provider().ok_or_else(|| missing(AwsMissing::Credentials))?;
+    provider.provide_credentials().await.map_err(|_| missing(AwsMissing::Credentials))?;
     Ok(config)
+}
+
+/// Whether AWS_PROFILE names a profile that neither of AWS's two files has.
+fn profile_is_nowhere() -> bool {
+    let Some(profile) = std::env::var("AWS_PROFILE").ok().filter(|profile| !profile.is_empty()) else { return false };
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let file = |variable: &str, usual: &str| std::env::var_os(variable).map_or_else(|| home.join(usual), PathBuf::from);
+    let files = [file("AWS_CONFIG_FILE", ".aws/config"), file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials")];
+    !files.iter().any(|file| std::fs::read_to_string(file).is_ok_and(|text| has_profile(&text, &profile)))
+}
+
+/// Whether a file has a section of this profile: `[profile NAME]` in the one file, `[NAME]` in the other (AWS SDKs and Tools
+/// Reference Guide, "Shared config and credentials files").
+fn has_profile(text: &str, profile: &str) -> bool {
+    text.lines().any(|line| {
+        let name = line.trim().strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(name, _)| name.trim());
+        name.is_some_and(|name| name.strip_prefix("profile ").map_or(name, str::trim) == profile)
+    })
 }
 
 /// What nobody can talk to AWS without.
@@ -76,6 +96,12 @@ pub enum AwsMissing {
     /// No region.
     #[error("no AWS region is set: give --region, or set AWS_REGION")]
     Region,
+    /// A profile that is not there.
+    #[error(
+        "the profile that AWS_PROFILE names is neither in AWS's config file nor in its credentials file (~/.aws/config, \
+         ~/.aws/credentials)"
+    )]
+    Profile,
     /// No credentials, in none of the places where the SDK looks.
     #[error(
         "no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (`aws configure \
@@ -95,4 +121,20 @@ fn loader(timeouts: AwsTimeouts) -> ConfigLoader {
         .http_client(http)
         .timeout_config(limits)
         .retry_config(RetryConfig::standard().with_max_attempts(timeouts.tries))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_profile;
+
+    #[test]
+    fn a_profile_is_a_section_of_either_file() {
+        let text = "[default]\nregion = eu-west-1\n\n [ profile  work ] # mine\nregion = us-east-1\n[keys]\n";
+        for there in ["default", "work", "keys"] {
+            assert!(has_profile(text, there), "{there}");
+        }
+        for nowhere in ["nope", "wor", "region", "profile work"] {
+            assert!(!has_profile(text, nowhere), "{nowhere}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! Called by every function, by `infra/local` and by the tests. Guarantees that time and randomness enter the service
 //! here and nowhere else, so that the rest of it can be replayed. It decides nothing about messages.
 
+mod address;
 mod aws;
 mod causes;
 mod clock;
@@ -19,6 +20,7 @@ mod secret;
 mod settings;
 mod stopwatch;
 
+pub use address::Address;
 pub use aws::{AwsMissing, AwsTimeouts, aws_config, aws_config_at, aws_config_for_person};
 pub use causes::causes;
 pub use clock::Clock;

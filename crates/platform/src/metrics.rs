@@ -146,14 +146,14 @@ pub const METRICS: [MetricRow; 24] = [
         "PayoutsWaiting",
         "Count",
         &[],
-        "Receives that leave a payout to be asked for again: no credentials, or an answer that decides nothing (`in_progress`, `not_now`, `credentials`, `not_sent`, `ambiguous`, `lost`); 0 for any other answer.",
+        "Receives that leave a payout to be asked for again: no credentials, or an answer that decides nothing (`in_progress`, `not_now`, `rate_limited`, `credentials`, `not_sent`, `ambiguous`, `lost`); 0 for any other answer.",
     ),
     row("Webhooks", "Count", &["outcome"], "Webhooks of the payment provider. Expected of `given_up`: 0."),
     row(
         "PayoutsDoubled",
         "Count",
         &[],
-        "Listings that show more than one refund of one payout. Expected: none; written only where there is one.",
+        "Listings and webhooks that tell of more than one refund of one payout, or of another one than a person named. Expected: none; written only where there is one.",
     ),
     row("PayoutsInReview", "Count", &[], "Payouts in review that an invocation of the audit met. Expected: 0."),
 ];

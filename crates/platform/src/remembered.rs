@@ -46,6 +46,11 @@ impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
         self.answers.insert(key, Answer { until_ms: now_ms.saturating_add(self.for_ms), value, lasting });
     }
 
+    /// Forgets the value of a key.
+    pub fn remove(&mut self, key: &K) {
+        self.answers.remove(key);
+    }
+
     /// Leaves at most half, so a look over all of them pays for as many additions.
     fn forget(&mut self, now_ms: u64) {
         self.answers.retain(|_, answer| answer.until_ms > now_ms);

@@ -109,7 +109,8 @@ pub fn hear(stored: Option<&Entry>, said: &Said, now_ms: u64) -> Option<(Entry, 
     let accepted_ms = valid.map_or(0, |entry| entry.accepted_ms);
     let before = valid.and_then(|entry| entry.death.as_ref());
     let (death, accepted_ms) = match said {
-        Said::Dead { since_ms, .. } if *since_ms <= accepted_ms => return None,
+        // 0 is no acceptance, so it refutes nothing.
+        Said::Dead { since_ms, .. } if accepted_ms > 0 && *since_ms <= accepted_ms => return None,
         Said::Dead { since_ms, reason } => (Some(dead(before, *since_ms, reason, now_ms)), accepted_ms),
         Said::Accepted { at_ms } => {
             valid?;

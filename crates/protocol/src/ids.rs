@@ -159,7 +159,7 @@ impl fmt::Debug for MessageId {
     }
 }
 
-/// The owner token of a claim: 128 fresh random bits per receive. Never the request, the instance, the message id or
+/// The owner token of a claim, or of a payout's call: 128 fresh random bits per receive. Never the request, the instance, the message id or
 /// the receive count: each of those repeats, and a repeated token resumes a call that was already made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnerToken(pub [u8; 16]);

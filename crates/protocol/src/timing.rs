@@ -19,6 +19,9 @@ pub const KEY_VALID_DAYS_MIN: u64 = 4;
 pub const KEY_VALID_DAYS_MAX: u64 = 365;
 /// Attempts a chunk may take before it is settled.
 pub const ATTEMPTS_MAX: u16 = 1_000;
+/// Windows of the provider's key after which a payout is a person's that nobody could call for: 6.7 days, longer than any
+/// weekend and shorter than SQS keeps a copy.
+const PAYOUT_UNCALLED_WINDOWS: u64 = 7;
 /// Receives after which SQS moves a copy to the dead-letter queue. Waiting for a lease or a retry costs receives too, and
 /// a dead letter is re-driven, so the number only bounds how long a poisonous copy is tried.
 pub const RECEIVES_MAX: u16 = 10;
@@ -231,8 +234,23 @@ impl Timing {
         now_ms >= self.payout_busy_until(first_call_ms.saturating_add(self.payout_window))
     }
 
-    /// When a payout that failed at `failed_ms` may have a successor: by then every consumer that read it before has
-    /// been ended, and every request of theirs has arrived or was given up.
+    /// Whether a listing that is never got is given up on for a payout whose first call was stamped at `first_call_ms`:
+    /// nobody calls for it any more, and a day of asking is enough.
+    #[must_use]
+    pub fn payout_listing_given_up(&self, first_call_ms: u64, now_ms: u64) -> bool {
+        now_ms >= first_call_ms.saturating_add(self.payout_window).saturating_add(self.payout_window)
+    }
+
+    /// Whether a payout that is due since `due_ms`, and of which no call did anything, is given up on: days in which
+    /// somebody could mend what keeps calls from being made.
+    #[must_use]
+    pub fn payout_uncalled_given_up(&self, due_ms: u64, now_ms: u64) -> bool {
+        now_ms >= due_ms.saturating_add(self.payout_window.saturating_mul(PAYOUT_UNCALLED_WINDOWS))
+    }
+
+    /// When a payout that was refused or failed at `failed_ms` has no caller any more, and, if it failed, may have a
+    /// successor: by then every consumer that read it before has been ended, and every request of theirs has arrived or
+    /// was given up.
     #[must_use]
     pub fn payout_busy_until(&self, failed_ms: u64) -> u64 {
         failed_ms.saturating_add(self.function).saturating_add(self.call).saturating_add(self.skew)
@@ -253,6 +271,13 @@ impl Timing {
     #[must_use]
     pub fn retry_delay_max(&self) -> u64 {
         self.backoff.iter().copied().max().map_or(SECOND, |longest| longest.saturating_add(longest / 5))
+    }
+
+    /// How long a chunk that was refused leaves a probe to the others: they look when it is due, as exactly as SQS's whole
+    /// seconds and what an instance remembers allow.
+    #[must_use]
+    pub fn hold_head_start(&self) -> u64 {
+        self.hold_cache.saturating_mul(2)
     }
 
     /// How long a copy waits before it looks again at a hold of this age: at first as long as an instance remembers what
@@ -308,6 +333,16 @@ mod tests {
         assert_eq!(t.payout_busy_until(1_000), 83_000);
         assert!(!t.payout_window_settled(1_000, 82_882_999) && t.payout_window_settled(1_000, 82_883_000));
         assert!(t.payout_may_start(0, 30_001) && !t.payout_may_start(0, 30_000));
+    }
+
+    /// Call, record and margin are 30 s in production, and 29 s would be a call and a record without the margin.
+    #[test]
+    fn a_call_starts_only_with_its_margin_before_the_lease_and_the_invocation_end() {
+        let t = Timing::PRODUCTION;
+        assert!(t.call_may_start(0, 30_001, 30_001, 1));
+        assert!(!t.call_may_start(0, 30_000, u64::MAX, 1), "the lease");
+        assert!(!t.call_may_start(0, u64::MAX, 30_000, 1), "the invocation");
+        assert!(!t.call_may_start(1, u64::MAX, u64::MAX, 1), "the deadline");
     }
 
     #[test]

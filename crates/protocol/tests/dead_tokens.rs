@@ -48,6 +48,14 @@ fn what_was_never_called_dead_is_not_written_down() {
     assert_eq!(hear(None, &accepted(NOW), NOW), None);
 }
 
+/// A time before all others is one, too: where nothing was ever accepted, it refutes nothing.
+#[test]
+fn a_death_since_the_beginning_of_time_is_listed() {
+    let listed = after(None, &[dead(0)]);
+    assert_eq!(death(&listed).since_ms, 0);
+    assert!(!after(listed.as_ref(), &[accepted(1)]).unwrap().is_listed(NOW));
+}
+
 #[test]
 fn of_two_calls_that_overlap_the_acceptance_counts() {
     let said = [dead(NOW - 7), accepted(NOW - 7)];

@@ -9,6 +9,11 @@ pub use platform::events::Class;
 use protocol::answer::{Answer, Reason};
 use std::ops::RangeInclusive;
 
+/// Longest id of a provider's that is kept, in bytes. Ours: FCM's names are `projects/`, a project id of at most 30
+/// characters and an id of some 40, APNs' ids are UUIDs, and twenty of this length with all that is kept of errors are
+/// far from what an item may hold.
+pub const PROVIDER_ID_MAX_BYTES: usize = 256;
+
 /// What a row asks for besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Also {
@@ -115,7 +120,10 @@ pub struct Heard {
 }
 
 impl Heard {
+    /// An id that no provider gives is left out, since it would keep the record of the whole chunk from being written. It is
+    /// an acceptance all the same.
     pub(crate) fn accepted(provider_id: String) -> Self {
+        let provider_id = if provider_id.len() <= PROVIDER_ID_MAX_BYTES { provider_id } else { String::new() };
         let answer = Answer::Accepted { provider_id };
         Self { answer, class: Class::Accepted, dead_since_ms: None, credentials: Credentials::Taken }
     }

@@ -1,6 +1,7 @@
 //! What whoever makes a [`crate::Push`] decides.
 
-use outbound::credentials::SECRET_NAME;
+use outbound::credentials::{SECRET_NAME, secret_name};
+use platform::EnvReader;
 
 /// Settings of this crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,5 +13,12 @@ pub struct PushSettings {
 impl Default for PushSettings {
     fn default() -> Self {
         Self { secret_name: SECRET_NAME.to_owned() }
+    }
+}
+
+impl PushSettings {
+    /// Reads `SECRET_NAME`, which has a default.
+    pub fn read(env: &mut EnvReader<'_>) -> Self {
+        Self { secret_name: secret_name(env) }
     }
 }

@@ -22,7 +22,9 @@ const NAMED: [(&[u8], &str); 8] = [
 
 /// What this text is.
 pub(crate) fn of(pem: &str) -> &'static str {
-    let Some((label, _)) = pem.split_once("-----BEGIN ").and_then(|(_, rest)| rest.split_once("-----")) else {
+    let labels = || pem.split("-----BEGIN ").skip(1).filter_map(|rest| Some(rest.split_once("-----")?.0));
+    // A certificate may stand before its key: what is wrong is the key then.
+    let Some(label) = labels().find(|label| label.ends_with("PRIVATE KEY")).or_else(|| labels().next()) else {
         return "it is not PEM";
     };
     match label {
@@ -91,6 +93,11 @@ mod tests {
                 "it is an RSA key in the PKCS#1 form; `openssl pkcs8 -topk8 -nocrypt` converts it",
             ),
             (p256.replace('\n', "\\n"), "its line breaks are written as a backslash and an n"),
+            (
+                format!("{}{}", labelled("CERTIFICATE"), ec(&ECDSA_P384_SHA384_FIXED_SIGNING)),
+                "it is an EC key on another curve, P-384",
+            ),
+            (format!("{p256}{}", labelled("CERTIFICATE")), "it is an EC key on P-256, perhaps damaged"),
             (p256[..60].to_owned(), "it is cut off, or its base64 is damaged"),
             (p256.replace("\nMI", "\n**"), "it is cut off, or its base64 is damaged"),
             (pem(b"no key at all"), "its algorithm is unknown"),

@@ -1,8 +1,9 @@
 //! What a queue message says: a tagged, versioned enum.
 //!
 //! A body carries all that the consumer needs, so a delivery reads no item on its happy path. A consumer that meets a
-//! version it does not know leaves the message, since newer code may have written it; what has no tag at all is
-//! garbage, and parked.
+//! type or a version it does not know leaves the message, since newer code may have written it; what has no tag at all is
+//! garbage, and parked. So is a known version with a value that it does not have, which cannot be told from garbage:
+//! a new value of any member needs a new version (docs/ARCHITECTURE.md, "Two versions at a time").
 
 use crate::ascii::to_ascii_json;
 use protocol::{
@@ -122,11 +123,12 @@ fn read_payout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PayoutId, D
     PayoutId::parse(&text).ok_or_else(|| de::Error::custom("payout is no payout id"))
 }
 
-/// `name_v12`: lower-case words, then a version.
+/// `name_v12`: a word of lower-case letters, digits, '_' and '-' that begins with a letter, then a version.
 fn is_tag(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-';
     text.rsplit_once("_v").is_some_and(|(name, version)| {
-        !name.is_empty()
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+        name.starts_with(|first: char| first.is_ascii_lowercase())
+            && name.bytes().all(allowed)
             && !version.is_empty()
             && version.bytes().all(|b| b.is_ascii_digit())
     })
@@ -218,7 +220,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use protocol::{
-        content::{Platform, Token},
+        content::{Platform, Priority, Token},
         ids::{KeyHash, Nonce, Operation},
         refund::id::RefundId,
     };
@@ -248,6 +250,14 @@ mod tests {
             },
             origin: Origin::Relay,
         }
+    }
+
+    /// Not the deadline: a copy that comes later must still find the item.
+    #[test]
+    fn a_chunk_s_item_outlives_its_message_s_key() {
+        let (timing, copy) = (Timing::PRODUCTION, copy());
+        assert_eq!(copy.facts(&timing).expires_s, timing.delivery_expires_s(copy.at, copy.valid_until));
+        assert!(copy.facts(&timing).expires_s * 1_000 >= copy.at + Timing::DELIVERY_LIVES);
     }
 
     #[test]
@@ -304,11 +314,65 @@ mod tests {
     fn a_later_version_is_left_and_garbage_is_named_without_its_text() {
         assert_eq!(Envelope::parse(r#"{"type":"deliver_v2"}"#), Err(ParseError::UnknownType("deliver_v2".into())));
         assert_eq!(Envelope::parse(r#"{"type":"payout_v2"}"#), Err(ParseError::UnknownType("payout_v2".into())));
-        for body in ["", "null", "{}", r#"{"type":"secret"}"#, r#"{"type":"deliver_v1","token":"secret"}"#] {
+        for later in ["email2_v1", "live-activity_v1", "a_b-2_v10"] {
+            let left = Envelope::parse(&format!(r#"{{"type":"{later}"}}"#));
+            assert_eq!(left, Err(ParseError::UnknownType(later.into())));
+        }
+        for body in [
+            "",
+            "null",
+            "{}",
+            r#"{"type":"secret"}"#,
+            r#"{"type":"deliver_v1","token":"secret"}"#,
+            r#"{"type":"2_v1"}"#,
+            r#"{"type":"_v1"}"#,
+            r#"{"type":"Secret_v1"}"#,
+            r#"{"type":"secret_v"}"#,
+            r#"{"type":"secret word_v1"}"#,
+        ] {
             let error = Envelope::parse(body).unwrap_err();
             assert!(matches!(error, ParseError::Garbage(_)), "{body}: {error}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
+    }
+
+    /// An older version parks what it does not know as garbage. A value that is missing here is one more version of the
+    /// envelope, not one more value of this one.
+    #[test]
+    fn a_new_value_is_a_new_version() {
+        let body = Envelope::Deliver(copy()).to_body().unwrap();
+        for (now, later) in [
+            (r#""origin":"relay""#, r#""origin":"later""#),
+            (r#""policy":"O""#, r#""policy":"Z""#),
+            (r#""platform":"web""#, r#""platform":"watch""#),
+        ] {
+            assert!(body.contains(now), "{body}");
+            assert!(matches!(Envelope::parse(&body.replace(now, later)), Err(ParseError::Garbage(_))), "{later}");
+        }
+        // Each of these fails to compile, or to agree, when a value comes.
+        let origins = [Origin::Inline, Origin::Relay, Origin::Retry, Origin::Redrive, Origin::Audit];
+        let policies = [Policy::AtLeastOnce, Policy::AtMostOnce];
+        let platforms = [Platform::Ios, Platform::Android, Platform::Web];
+        let priorities = [Priority::High, Priority::Normal];
+        for origin in origins {
+            match origin {
+                Origin::Inline | Origin::Relay | Origin::Retry | Origin::Redrive | Origin::Audit => {}
+            }
+        }
+        for (policy, platform) in policies.into_iter().zip(platforms) {
+            match (policy, platform) {
+                (Policy::AtLeastOnce | Policy::AtMostOnce, Platform::Ios | Platform::Android | Platform::Web) => {}
+            }
+        }
+        for priority in priorities {
+            match priority {
+                Priority::High | Priority::Normal => {}
+            }
+        }
+        let words = serde_json::json!([origins, policies, platforms, priorities]);
+        let written =
+            r#"[["inline","relay","retry","redrive","audit"],["L","O"],["ios","android","web"],["high","normal"]]"#;
+        assert_eq!(words.to_string(), written);
     }
 
     proptest! {

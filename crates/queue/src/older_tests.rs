@@ -57,7 +57,12 @@ fn a_chunk_s_copy_of_an_earlier_version_is_read() {
     let data = silent.content.data;
     silent.content = Content { notification: None, data, collapse_key: None, app: None, priority: Priority::High };
     silent.origin = Origin::Relay;
-    assert_eq!(Envelope::parse(SILENT), Ok(Envelope::Deliver(silent)));
+    assert_eq!(Envelope::parse(SILENT), Ok(Envelope::Deliver(silent.clone())));
+    for (word, origin) in [("retry", Origin::Retry), ("redrive", Origin::Redrive), ("audit", Origin::Audit)] {
+        silent.origin = origin;
+        let body = SILENT.replace("relay", word);
+        assert_eq!(Envelope::parse(&body), Ok(Envelope::Deliver(silent.clone())), "{word}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use aws_sdk_sqs::{
     Client,
+    operation::send_message_batch::SendMessageBatchOutput,
     types::{MessageAttributeValue, SendMessageBatchRequestEntry},
 };
 use protocol::{
@@ -74,6 +75,25 @@ fn batches(entries: &[Outgoing]) -> Vec<&[Outgoing]> {
     out
 }
 
+/// What an answer says of each of so many entries, named by their numbers.
+fn said_of(entries: usize, answer: &SendMessageBatchOutput) -> Vec<EntryOutcome> {
+    // An entry is confirmed only if SQS names it as successful; silence is not confirmation.
+    let mut outcomes = vec![EntryOutcome::Unconfirmed("SQS did not name this entry".to_owned()); entries];
+    for success in answer.successful() {
+        if let Some(slot) = success.id().parse().ok().and_then(|index: usize| outcomes.get_mut(index)) {
+            *slot = EntryOutcome::Confirmed;
+        }
+    }
+    for failure in answer.failed() {
+        if let Some(slot) = failure.id().parse().ok().and_then(|index: usize| outcomes.get_mut(index)) {
+            let said = format!("{} {}", failure.code(), failure.message().unwrap_or_default());
+            *slot =
+                if failure.sender_fault() { EntryOutcome::SenderFault(said) } else { EntryOutcome::Unconfirmed(said) };
+        }
+    }
+    outcomes
+}
+
 impl Queue {
     /// A queue by its URL. The client's timeouts and tries are the caller's.
     #[must_use]
@@ -129,24 +149,7 @@ impl Queue {
                 return vec![EntryOutcome::Unconfirmed(platform::causes(&error)); batch.len()];
             }
         };
-        // An entry is confirmed only if SQS names it as successful; silence is not confirmation.
-        let mut outcomes = vec![EntryOutcome::Unconfirmed("SQS did not name this entry".to_owned()); batch.len()];
-        for success in answer.successful() {
-            if let Some(slot) = success.id().parse().ok().and_then(|index: usize| outcomes.get_mut(index)) {
-                *slot = EntryOutcome::Confirmed;
-            }
-        }
-        for failure in answer.failed() {
-            if let Some(slot) = failure.id().parse().ok().and_then(|index: usize| outcomes.get_mut(index)) {
-                let said = format!("{} {}", failure.code(), failure.message().unwrap_or_default());
-                *slot = if failure.sender_fault() {
-                    EntryOutcome::SenderFault(said)
-                } else {
-                    EntryOutcome::Unconfirmed(said)
-                };
-            }
-        }
-        outcomes
+        said_of(batch.len(), &answer)
     }
 
     /// Shows a received copy again after `delay_ms` (rounded up to seconds, at most 12 hours). Says whether SQS
@@ -167,6 +170,34 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
+
+    #[test]
+    fn only_what_is_named_as_successful_is_confirmed() {
+        let done = SendMessageBatchResultEntry::builder().id("0").message_id("m").md5_of_message_body("d");
+        let failed = |id: &str, sender_fault: bool| {
+            let entry = BatchResultErrorEntry::builder().id(id).code("Code").message("said");
+            entry.sender_fault(sender_fault).build().unwrap()
+        };
+        let answer = SendMessageBatchOutput::builder()
+            .successful(done.build().unwrap())
+            .failed(failed("1", false))
+            .failed(failed("2", true))
+            // Of an entry that nobody sent.
+            .failed(failed("9", true))
+            .build()
+            .unwrap();
+        let silent = EntryOutcome::Unconfirmed("SQS did not name this entry".to_owned());
+        let expected = [
+            EntryOutcome::Confirmed,
+            EntryOutcome::Unconfirmed("Code said".to_owned()),
+            EntryOutcome::SenderFault("Code said".to_owned()),
+            silent.clone(),
+        ];
+        assert_eq!(said_of(4, &answer), expected);
+        let nothing = SendMessageBatchOutput::builder().set_successful(Some(Vec::new())).set_failed(Some(Vec::new()));
+        assert_eq!(said_of(2, &nothing.build().unwrap()), [silent.clone(), silent]);
+    }
 
     fn entry(bytes: usize) -> Outgoing {
         Outgoing { body: "x".repeat(bytes), delay_ms: 0, group: "p".to_owned(), reason: None }

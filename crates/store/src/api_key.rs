@@ -7,8 +7,11 @@
 use crate::{
     Store, StoreError,
     attr::{Item, get_s, n, opt_n, s},
-    condition::valid_beyond,
-    names::{API_KEY_SK, CREATED, NAME, PK, PROJECT, REVOKED, SCOPES, SK, api_key_pk, hash_of_api_key_pk, project_pk},
+    condition::{valid_beyond, without_end},
+    names::{
+        API_KEY_SK, CREATED, NAME, PK, PROJECT, REVOKED, SCOPES, SK, SUCCESSOR, api_key_pk, hash_of_api_key_pk,
+        project_pk,
+    },
     write::Wrote,
 };
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -58,6 +61,22 @@ pub enum RevokeOutcome {
     /// It was revoked for this time already, which is no later.
     AlreadyRevoked {
         /// From when on, in ms.
+        at_ms: u64,
+    },
+    /// There is no such key.
+    NoSuchKey,
+    /// Nobody knows.
+    Unknown(StoreError),
+}
+
+/// What came of giving an API key a successor.
+#[derive(Debug)]
+pub enum ReplaceOutcome {
+    /// It opens nothing from the time that was asked for on, and this is its successor.
+    Replaced,
+    /// It has an end already, so it has a successor, or should have none. Nothing was changed.
+    EndsAlready {
+        /// From when on it opens nothing, in ms.
         at_ms: u64,
     },
     /// There is no such key.
@@ -183,6 +202,32 @@ impl Store {
                 None => RevokeOutcome::Unknown(StoreError::corrupt("attribute revoked_at is no number")),
             },
             Wrote::Unknown(error) => RevokeOutcome::Unknown(error),
+        }
+    }
+
+    /// Makes the API key under `hash` open nothing from `at_ms` on, because the one under `successor` takes its place. One of
+    /// all who try at the same time gets to do it, and only while the key has no end.
+    pub async fn replace_api_key(&self, hash: &[u8; 32], at_ms: u64, successor: &[u8; 32]) -> ReplaceOutcome {
+        let successor = api_key_pk(successor);
+        let item = Item::from([
+            (PK.to_owned(), s(api_key_pk(hash))),
+            (SK.to_owned(), s(API_KEY_SK)),
+            (REVOKED.to_owned(), n(at_ms)),
+            (SUCCESSOR.to_owned(), s(&successor)),
+        ]);
+        match self.update_if(item, &[], without_end()).await {
+            Wrote::Written { .. } => ReplaceOutcome::Replaced,
+            Wrote::Lost(None) => ReplaceOutcome::NoSuchKey,
+            // The SDK repeats a write whose answer was lost, and the repeat meets the first: two who try within the same
+            // millisecond differ in their successors alone.
+            Wrote::Lost(Some(old)) if get_s(&old, SUCCESSOR).is_ok_and(|stored| stored == successor) => {
+                ReplaceOutcome::Replaced
+            }
+            Wrote::Lost(Some(old)) => match opt_n(&old, REVOKED) {
+                Some(at_ms) => ReplaceOutcome::EndsAlready { at_ms },
+                None => ReplaceOutcome::Unknown(StoreError::corrupt("attribute revoked_at is no number")),
+            },
+            Wrote::Unknown(error) => ReplaceOutcome::Unknown(error),
         }
     }
 }

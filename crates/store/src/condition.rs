@@ -54,6 +54,15 @@ pub(crate) fn valid_beyond(at_ms: u64) -> Condition {
     }
 }
 
+/// An API key that is there and whose end nobody has set.
+pub(crate) fn without_end() -> Condition {
+    Condition {
+        expression: "attribute_exists(#c_pk) AND attribute_not_exists(#c_end)",
+        names: vec![("#c_pk", PK), ("#c_end", REVOKED)],
+        values: vec![],
+    }
+}
+
 /// A project whose apps are exactly these.
 pub(crate) fn apps_are(apps: AttributeValue) -> Condition {
     Condition { expression: "#c_apps = :c_apps", names: vec![("#c_apps", APPS)], values: vec![(":c_apps", apps)] }

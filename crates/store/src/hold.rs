@@ -8,8 +8,8 @@ use crate::{
     Store, StoreError,
     attr::{Item, b, get_bytes, get_n, get_s, n, s},
     names::{
-        HELD, HOLD_SK, OWNER, PK, PROBE_AT, PROBES, REASON_CODE, REASON_DETAIL, SECRET_VERSION, SINCE, SK, VERSION,
-        hold_pk,
+        HELD, HOLD_SK, OWNER, PK, PROBE_AT, PROBES, REASON_CODE, REASON_DETAIL, SECRET_VERSION, SINCE, SK, TRIED,
+        VERSION, hold_pk,
     },
     write::Wrote,
 };
@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use protocol::{
     answer::Reason,
     expect::Expect,
-    hold::{Hold, Provider},
+    hold::{Hold, Prober, Provider},
     ids::OwnerToken,
 };
 
@@ -33,7 +33,7 @@ pub enum HoldWrite {
 }
 
 fn encode(project: &str, provider: Provider, hold: &Hold) -> Item {
-    Item::from([
+    let mut item = Item::from([
         (PK.to_owned(), s(hold_pk(project, provider.as_str()))),
         (SK.to_owned(), s(HOLD_SK)),
         (HELD.to_owned(), AttributeValue::Bool(hold.held)),
@@ -45,7 +45,18 @@ fn encode(project: &str, provider: Provider, hold: &Hold) -> Item {
         (SECRET_VERSION.to_owned(), s(&hold.credentials)),
         (OWNER.to_owned(), b(&hold.by.0)),
         (VERSION.to_owned(), n(hold.version)),
-    ])
+    ]);
+    if !hold.tried.is_empty() {
+        let tried: Vec<u8> = hold.tried.iter().flat_map(|chunk| chunk.to_bytes()).collect();
+        item.insert(TRIED.to_owned(), b(&tried));
+    }
+    item
+}
+
+/// Chunks one after the other; none in an item of an earlier version.
+fn tried(item: &Item) -> Vec<Prober> {
+    let stored = item.get(TRIED).and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref()).unwrap_or_default();
+    stored.as_chunks().0.iter().copied().map(Prober::of_bytes).collect()
 }
 
 fn decode(item: &Item) -> Result<Hold, StoreError> {
@@ -57,6 +68,7 @@ fn decode(item: &Item) -> Result<Hold, StoreError> {
         probe_at_ms: get_n(item, PROBE_AT)?,
         probes: get_n(item, PROBES)?,
         credentials: get_s(item, SECRET_VERSION)?.to_owned(),
+        tried: tried(item),
         by: OwnerToken(get_bytes(item, OWNER)?),
         version: get_n(item, VERSION)?,
     })
@@ -99,6 +111,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use protocol::ids::Nonce;
 
     #[test]
     fn a_hold_is_stored_and_read_back() {
@@ -109,6 +122,10 @@ mod tests {
             probe_at_ms: 1_700_000_060_000,
             probes: 3,
             credentials: String::new(),
+            tried: vec![
+                Prober { nonce: Nonce([1, 2, 3, 4, 5]), chunk: 6 },
+                Prober { nonce: Nonce([9; 5]), chunk: 513 },
+            ],
             by: OwnerToken([7; 16]),
             version: 7,
         };

@@ -27,7 +27,7 @@ mod table_check;
 mod tests;
 mod write;
 
-pub use api_key::{ApiKey, ListedApiKey, RevokeOutcome, SeedOutcome};
+pub use api_key::{ApiKey, ListedApiKey, ReplaceOutcome, RevokeOutcome, SeedOutcome};
 pub use client::Store;
 pub use dead_token::{DeadToken, DeadTokenWrite, Place};
 pub use delivery::DeliveryWrite;

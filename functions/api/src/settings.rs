@@ -34,6 +34,7 @@ impl Settings {
         });
         let cors = cors_origins(&mut env);
         let timing = env.timing();
+        env.logs();
         env.finish(Self { table, deliveries_url, key_valid_days, cors, timing })
     }
 }

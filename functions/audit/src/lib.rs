@@ -25,7 +25,7 @@ mod page;
 mod report;
 mod settings;
 
-pub use report::{EXIT_FAILED, EXIT_NOTHING_FOUND, EXIT_REPAIRED, exit_code, report_json};
+pub use report::{EXIT_FAILED, EXIT_FOUND, EXIT_NOTHING_FOUND, exit_code, report_json};
 pub use settings::Settings;
 
 use page::Walk;

@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 
 /// Exit code of a command that found nothing.
 pub const EXIT_NOTHING_FOUND: u8 = 0;
-/// Exit code of a command that did not come to the end, or found what it could not repair. A main that fails before
-/// the audit begins ends with the same.
+/// Exit code of a command that did not come to the end. A main that fails before the audit begins ends with the same.
 pub const EXIT_FAILED: u8 = 1;
-/// Exit code of a command that enqueued again what should have had a copy, and nothing else was wrong. Payouts on which
-/// the provider takes its time are enqueued too, and are nothing wrong.
-pub const EXIT_REPAIRED: u8 = 3;
+/// Exit code of a command that came to the end and enqueued again what should have had a copy, or found what only a person
+/// can repair. Payouts on which the provider takes its time are enqueued too, and are nothing wrong.
+pub const EXIT_FOUND: u8 = 3;
 
 /// The report as JSON: `scanned` items, `messages` in range among them, copies `enqueued` by reason, how many
 /// `payouts_in_review` wait for a person, `not_repaired` (items that cannot be read, copies that SQS refuses), whether the pass is `finished`, and in a word how the
@@ -38,10 +37,10 @@ pub fn report_json(report: &Report) -> Value {
 /// A command's exit code.
 #[must_use]
 pub fn exit_code(report: &Report) -> u8 {
-    if report.ended != Ended::Finished || report.not_repaired > 0 {
+    if report.ended != Ended::Finished {
         EXIT_FAILED
-    } else if report.missed() > 0 {
-        EXIT_REPAIRED
+    } else if report.missed() > 0 || report.not_repaired > 0 {
+        EXIT_FOUND
     } else {
         EXIT_NOTHING_FOUND
     }
@@ -85,11 +84,12 @@ mod tests {
     #[test]
     fn the_exit_code_says_what_a_person_must_do() {
         assert_eq!(exit_code(&QUIET), EXIT_NOTHING_FOUND);
-        assert_eq!(exit_code(&Report { stuck_retry: 1, ..QUIET }), EXIT_REPAIRED);
-        assert_eq!(exit_code(&Report { payouts_due: 1, ..QUIET }), EXIT_REPAIRED);
+        assert_eq!(exit_code(&Report { stuck_retry: 1, ..QUIET }), EXIT_FOUND);
+        assert_eq!(exit_code(&Report { payouts_due: 1, ..QUIET }), EXIT_FOUND);
         // The provider takes its time, or a person does.
         assert_eq!(exit_code(&Report { payouts_submitted: 1, payouts_in_review: 1, ..QUIET }), EXIT_NOTHING_FOUND);
-        assert_eq!(exit_code(&Report { stuck_retry: 1, not_repaired: 1, ..QUIET }), EXIT_FAILED);
+        assert_eq!(exit_code(&Report { stuck_retry: 1, not_repaired: 1, ..QUIET }), EXIT_FOUND);
+        assert_eq!(exit_code(&Report { not_repaired: 1, ..QUIET }), EXIT_FOUND);
         for ended in [Ended::NotDue, Ended::Elsewhere, Ended::OutOfTime, Ended::Failed] {
             assert_eq!(exit_code(&Report { no_delivery_item: 1, ended, ..QUIET }), EXIT_FAILED);
         }

@@ -26,6 +26,7 @@ impl Settings {
         let deliveries_url = env.deliveries_queue();
         let payouts_url = env.payouts_queue();
         let timing = env.timing();
+        env.logs();
         env.finish(Self { table, deliveries_url, payouts_url, timing })
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 use futures_util::future::join_all;
 use protocol::{
     answer::Reason,
-    hold::{HeldDevices, Hold, PROVIDERS, Provider},
+    hold::{HeldDevices, Hold, PROVIDERS, Prober, Provider},
     machine::deliver::Outcome,
 };
 use push::{Credentials, Heard, NotPrepared, Prepared};
@@ -49,20 +49,29 @@ impl<'a> Access<'a> {
         self.prepared.get()
     }
 
-    /// Gets access to the providers of the copy's devices that are not held.
-    ///
-    /// # Errors
-    /// Why nobody can be called, if that may pass by itself, unlike a hold.
-    pub(crate) async fn prepare(&self) -> Result<Outcome, NotPrepared> {
+    fn chunk(&self) -> Prober {
+        Prober { nonce: self.copy.id.nonce, chunk: self.copy.chunk }
+    }
+
+    /// Gets access to the providers of the copy's devices that are not held. Besides, why some devices wait although there
+    /// is no hold: for what may pass by itself, and no record will say it.
+    pub(crate) async fn prepare(&self) -> (Outcome, Option<Reason>) {
         let (function, project) = (self.function, &self.copy.project);
         let devices = || self.copy.devices.iter();
         let needed = PROVIDERS.into_iter().filter(|p| devices().any(|device| Provider::of(device.platform) == *p));
         let mut held: Vec<(Provider, u64)> = Vec::new();
-        let mut open = Vec::new();
-        let entries = needed.map(async |provider| (provider, function.holds.enter(project, provider).await));
+        let (mut open, mut waits) = (Vec::new(), None);
+        let entries =
+            needed.map(async |provider| (provider, function.holds.enter(project, provider, self.chunk()).await));
         for (provider, entry) in join_all(entries).await {
             match entry {
-                Entry::Open => open.push(provider),
+                Entry::Open => match function.holds.failing(project, provider) {
+                    None => open.push(provider),
+                    Some((until_ms, why)) => {
+                        held.push((provider, until_ms));
+                        waits = Some(why);
+                    }
+                },
                 Entry::Probe(hold) => {
                     self.learned().probes.push((provider, hold));
                     open.push(provider);
@@ -72,32 +81,48 @@ impl<'a> Access<'a> {
         }
         let callable = devices().filter(|device| open.contains(&Provider::of(device.platform)));
         let prepared = function.push.prepare_each(project, callable).await;
-        let (mut ready, mut unavailable) = (false, None);
+        let (mut ready, mut unavailable, mut failing) = (false, None, Vec::new());
         for provider in open {
             match prepared.fault(provider) {
-                None => ready = true,
+                None => {
+                    ready = true;
+                    function.holds.ready(project, provider);
+                }
                 Some(fault) if fault.lasts() => {
                     // This was the probe. Where nobody can say now, there was none yet.
                     self.learned().probes.retain(|(of, _)| *of != provider);
                     let reason = fault.reason();
-                    let refusal = Refusal { reason: &reason, used: None, told: Some(&reason.detail) };
+                    let refusal = Refusal { reason: &reason, chunk: None, used: None, told: Some(&reason.detail) };
                     let until_ms = function.holds.refused(project, provider, refusal).await;
                     held.push((provider, until_ms));
                 }
-                Some(fault) => unavailable = Some(fault.clone()),
+                Some(fault @ (NotPrepared::TokenUnavailable { .. } | NotPrepared::TimedOut { .. })) => {
+                    let until_ms = function.holds.failed(project, provider, fault.reason());
+                    failing.push((provider, until_ms, fault.reason()));
+                }
+                Some(fault) => unavailable = Some(fault.reason()),
             }
         }
         let _ = self.prepared.set(prepared);
-        match (unavailable, held.iter().map(|(_, until_ms)| *until_ms).min()) {
-            (Some(error), _) if !ready => Err(error),
-            (_, None) => Ok(Outcome::Prepared),
-            (_, Some(until_ms)) => {
-                let of_held = |(index, device): (usize, &protocol::content::Device)| {
-                    held.iter().any(|(provider, _)| *provider == Provider::of(device.platform)).then_some(index)
-                };
-                Ok(Outcome::Held(HeldDevices::new(devices().enumerate().filter_map(of_held), until_ms)))
+        if !ready {
+            if let Some(why) = unavailable {
+                return (Outcome::NotPrepared, Some(why));
+            }
+            // Beside devices that are called they are "not called", and their record says why. Where there will be no
+            // record they wait as under a hold: by successors, which no number of receives ends.
+            for (provider, until_ms, why) in failing {
+                held.push((provider, until_ms));
+                waits = Some(why);
             }
         }
+        let Some(until_ms) = held.iter().map(|(_, until_ms)| *until_ms).min() else {
+            return (Outcome::Prepared, waits);
+        };
+        let of_held = |(index, device): (usize, &protocol::content::Device)| {
+            held.iter().any(|(provider, _)| *provider == Provider::of(device.platform)).then_some(index)
+        };
+        let devices = HeldDevices::new(devices().enumerate().filter_map(of_held), until_ms);
+        (Outcome::Held(devices), waits)
     }
 
     /// A call for this provider came to an end.
@@ -128,10 +153,20 @@ impl<'a> Access<'a> {
         for provider in PROVIDERS {
             let refused = learned.refused.iter().find(|(of, _)| *of == provider);
             let probe = probes.iter().find(|(of, _)| *of == provider);
-            if let Some((_, reason)) = refused {
+            // Credentials that were taken for one device of the chunk are not what another was refused for, whatever the
+            // provider says: that one waits by itself, and keeps nobody else waiting.
+            let taken = learned.taken.contains(&provider);
+            if taken && let Some((_, reason)) = refused {
+                let (provider, code) = (provider.as_str(), &reason.code);
+                tracing::warn!(project, provider, code, "credentials were refused for some devices of a chunk only");
+            }
+            if let Some((_, reason)) = refused.filter(|_| !taken) {
                 let used = self.prepared.get().and_then(|prepared| prepared.version(provider));
-                self.function.holds.refused(project, provider, Refusal { reason, used, told: None }).await;
-            } else if let Some((_, probe)) = probe.filter(|_| learned.taken.contains(&provider)) {
+                self.function
+                    .holds
+                    .refused(project, provider, Refusal { reason, chunk: Some(self.chunk()), used, told: None })
+                    .await;
+            } else if let Some((_, probe)) = probe.filter(|_| taken) {
                 self.function.holds.taken(project, provider, probe).await;
             }
         }

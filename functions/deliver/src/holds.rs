@@ -9,7 +9,7 @@ use platform::{Clock, Random, Remembered, events};
 use protocol::{
     answer::Reason,
     expect::Expect,
-    hold::{Gate, Hold, Provider, gate, lifted, refused, unused},
+    hold::{Gate, Hold, Prober, Provider, gate, lifted, refused, unused},
     ids::OwnerToken,
     timing::Timing,
 };
@@ -50,6 +50,17 @@ struct Memory {
     holds: Remembered<Key, Option<Hold>>,
     /// Versions of the secrets of held projects.
     versions: Remembered<Key, Option<String>>,
+    failing: Remembered<Key, Failing>,
+}
+
+/// A provider's token endpoint gives a project no access token just now.
+#[derive(Clone, Debug)]
+struct Failing {
+    /// In a row.
+    times: u16,
+    /// It is not asked before, in ms.
+    until_ms: u64,
+    why: Reason,
 }
 
 /// What a hold means for a copy.
@@ -71,6 +82,8 @@ pub(crate) enum Entry {
 pub(crate) struct Refusal<'a> {
     /// Why; kept with the hold.
     pub(crate) reason: &'a Reason,
+    /// Whose device they were refused for, if a provider was called for one.
+    pub(crate) chunk: Option<Prober>,
     /// The version of the secret that was used, if that is known.
     pub(crate) used: Option<&'a str>,
     /// The sentence for the log. None of a provider that was called for a device: it may quote the device's token.
@@ -84,6 +97,8 @@ impl Holds {
         let memory = Memory {
             holds: Remembered::new(PROJECTS_MAX, timing.hold_cache),
             versions: Remembered::new(PROJECTS_MAX, timing.hold_cache),
+            // Longer than until it is asked again, so that the next failure is one more.
+            failing: Remembered::new(PROJECTS_MAX, timing.hold_look_max.saturating_mul(2)),
         };
         Self { store, push, clock, random, timing, memory: Arc::new(Mutex::new(memory)), looking: Arc::default() }
     }
@@ -161,12 +176,41 @@ impl Holds {
         version
     }
 
+    /// Until when a provider is not asked for an access token of this project, in ms, and why.
+    pub(crate) fn failing(&self, project: &str, provider: Provider) -> Option<(u64, Reason)> {
+        let now_ms = self.clock.now_ms();
+        let failing = self.memory().failing.get(&(project.to_owned(), provider), now_ms)?;
+        (now_ms < failing.until_ms).then_some((failing.until_ms, failing.why))
+    }
+
+    /// No access token could be had; says when to ask again, in ms: later each time, so that neither the endpoint nor the
+    /// queue is kept busy by all that waits.
+    pub(crate) fn failed(&self, project: &str, provider: Provider, why: Reason) -> u64 {
+        let (key, now_ms) = ((project.to_owned(), provider), self.clock.now_ms());
+        let mut memory = self.memory();
+        let before = memory.failing.get(&key, now_ms);
+        if let Some(other) = before.as_ref().filter(|failing| now_ms < failing.until_ms) {
+            // Of many copies that asked together, the first counts.
+            return other.until_ms;
+        }
+        let times = before.map_or(1, |failing| failing.times.saturating_add(1));
+        let wait_ms = self.timing.retry_delay(times, self.random.permille(), None).min(self.timing.hold_look_max);
+        let until_ms = now_ms.saturating_add(wait_ms);
+        memory.failing.put(key, Failing { times, until_ms, why }, true, now_ms);
+        until_ms
+    }
+
+    /// An access token could be had.
+    pub(crate) fn ready(&self, project: &str, provider: Provider) {
+        self.memory().failing.remove(&(project.to_owned(), provider));
+    }
+
     /// Whether a provider may be called for a project. Of all instances that ask when a probe is due, one gets it.
-    pub(crate) async fn enter(&self, project: &str, provider: Provider) -> Entry {
+    pub(crate) async fn enter(&self, project: &str, provider: Provider, chunk: Prober) -> Entry {
         let key = (project.to_owned(), provider);
         let stored = self.known(&key).await;
         let decide = |credentials: Option<&str>| {
-            gate(stored.as_ref(), credentials, self.me(), self.clock.now_ms(), &self.timing)
+            gate(stored.as_ref(), credentials, chunk, self.me(), self.clock.now_ms(), &self.timing)
         };
         let decided = match decide(None) {
             // Other credentials than those that were refused are tried at once.
@@ -176,11 +220,11 @@ impl Holds {
         match decided {
             Gate::Open => Entry::Open,
             Gate::Held { until_ms } => Entry::Held { until_ms },
-            Gate::Probe(next, expect) => self.probe(&key, next, expect).await,
+            Gate::Probe(next, expect) => self.probe(&key, next, expect, chunk).await,
         }
     }
 
-    async fn probe(&self, key: &Key, next: Hold, expect: Expect) -> Entry {
+    async fn probe(&self, key: &Key, next: Hold, expect: Expect, chunk: Prober) -> Entry {
         match self.store.write_hold(&key.0, key.1, &next, expect).await {
             HoldWrite::Written => {
                 self.remember(key, Some(next.clone()));
@@ -193,7 +237,7 @@ impl Holds {
                 Entry::Probe(next)
             }
             HoldWrite::Conflict(winner) => {
-                let entry = match gate(winner.as_ref(), None, self.me(), self.clock.now_ms(), &self.timing) {
+                let entry = match gate(winner.as_ref(), None, chunk, self.me(), self.clock.now_ms(), &self.timing) {
                     Gate::Open => Entry::Open,
                     Gate::Held { until_ms } => Entry::Held { until_ms },
                     Gate::Probe(..) => Entry::Held { until_ms: self.soon() },
@@ -212,7 +256,7 @@ impl Holds {
     /// another reason; says when to look again, in ms. Credentials that have been replaced since begin none: the new ones
     /// are used next.
     pub(crate) async fn refused(&self, project: &str, provider: Provider, refusal: Refusal<'_>) -> u64 {
-        let Refusal { reason, used, told } = refusal;
+        let Refusal { reason, chunk, used, told } = refusal;
         let key = (project.to_owned(), provider);
         let current = self.version_now(&key).await;
         if let (Some(used), Some(current)) = (used, current.as_deref())
@@ -225,10 +269,8 @@ impl Holds {
         let mut stored = self.known(&key).await;
         for _ in 0..TRIES_MAX {
             let now_ms = self.clock.now_ms();
-            let Some((item, expect)) = refused(stored.as_ref(), reason, version, self.me(), now_ms, &self.timing)
-            else {
-                break;
-            };
+            let decided = refused(stored.as_ref(), reason, version, chunk, self.me(), now_ms, &self.timing);
+            let Some((item, expect)) = decided else { break };
             match self.store.write_hold(project, provider, &item, expect).await {
                 HoldWrite::Written => {
                     if !stored.as_ref().is_some_and(|hold| hold.held) {

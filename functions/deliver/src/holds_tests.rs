@@ -10,6 +10,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
+const CHUNK: Prober = Prober { nonce: protocol::ids::Nonce([1; 5]), chunk: 0 };
 /// A table that has no item.
 const NOTHING: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 /// One that is not there, which no client asks for twice.
@@ -45,7 +46,7 @@ async fn asked(with: &'static str) -> u32 {
     let secrets = aws_sdk_secretsmanager::Client::new(&aws);
     let push = Push::new(PushSettings::default(), secrets, store.clone(), clock.clone(), timing);
     let holds = Holds::new(store, push, clock, Random::system(), timing);
-    let copies = (0..20).map(|number| holds.enter(["acme", "globex"][number % 2], Provider::Apns));
+    let copies = (0..20).map(|number| holds.enter(["acme", "globex"][number % 2], Provider::Apns, CHUNK));
     assert!(join_all(copies).await.iter().all(|entry| matches!(entry, Entry::Open)));
     server.abort();
     requests.load(Ordering::SeqCst)

@@ -51,10 +51,11 @@ impl<'a> Receiving<'a> {
     }
 
     async fn prepare(&self) -> Outcome {
-        self.access.prepare().await.unwrap_or_else(|error| {
-            self.observed.waiting(&error.reason());
-            Outcome::NotPrepared
-        })
+        let (outcome, waits) = self.access.prepare().await;
+        if let Some(why) = waits {
+            self.observed.waiting(&why);
+        }
+        outcome
     }
 
     /// The copy's fate is decided.

@@ -25,11 +25,9 @@ impl Settings {
     pub fn read(mut env: EnvReader<'_>) -> Result<Self, SettingsError> {
         let table = env.table();
         let deliveries_url = env.deliveries_queue();
-        let allowed = "a name that holds {project} and {provider}";
-        let secret_name = env.or("SECRET_NAME", PushSettings::default().secret_name, allowed, |name: &String| {
-            name.contains("{project}") && name.contains("{provider}")
-        });
+        let push = PushSettings::read(&mut env);
         let timing = env.timing();
-        env.finish(Self { table, deliveries_url, push: PushSettings { secret_name }, timing })
+        env.logs();
+        env.finish(Self { table, deliveries_url, push, timing })
     }
 }

@@ -1,7 +1,7 @@
-//! The consumer of the payouts queue: stamps the first call, asks the payment provider to pay, records what came of it.
+//! The consumer of the payouts queue: announces each call, asks the payment provider to pay, records what came of it.
 //!
 //! Invoked by the SQS event source mapping with batches of copies. Guarantees that every call of a payout carries its id as
-//! the Idempotency-Key and the amount that was frozen at approval, that none is made without a stamp or past the key's
+//! the Idempotency-Key and the amount that was frozen at approval, that none is made unannounced or past the key's
 //! window, that a copy is acknowledged only when its payout is settled, and that a panic fails only its own copy. It never
 //! sleeps and never retries a call; waiting is done by the queue.
 
@@ -15,6 +15,7 @@ use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use payments::Payments;
 use platform::{AwsTimeouts, Boundary, Clock, Random, aws_config, drive};
 use protocol::{
+    ids::OwnerToken,
     machine::payout::{self, Outcome, Verdict},
     timing::Timing,
 };
@@ -34,7 +35,7 @@ pub struct Payout {
     pub payments: Payments,
     /// Now.
     pub clock: Clock,
-    /// Jitter.
+    /// Callers' tokens, jitter.
     pub random: Random,
     /// The deployment's durations.
     pub timing: Timing,
@@ -79,8 +80,13 @@ impl Payout {
             }
         };
         let receives = record.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse::<u16>().ok());
+        let Ok(token) = self.random.bytes() else {
+            tracing::error!(payout = %copy.payout, "no random bytes for a caller's token; the copy comes back");
+            return false;
+        };
         let receive = payout::Receive {
             copy: copy.payout,
+            token: OwnerToken(token),
             receives: receives.unwrap_or(1).max(1),
             jitter_permille: self.random.permille(),
             invocation_ends_ms: ends_ms,

@@ -6,7 +6,7 @@
 
 use payments::{Class, NotPrepared, PROVIDER};
 use platform::{Clock, Stopwatch, events};
-use protocol::refund::{Refund, step::Listed};
+use protocol::refund::{Refund, payout::State, step::Listed};
 use queue::PayoutV1;
 
 /// One copy in hand.
@@ -39,9 +39,9 @@ impl<'a> Observed<'a> {
         .emit(self.clock.now_ms());
     }
 
-    /// What was found is stored.
+    /// What was found is stored. A payout that is due as before has no new state: the call's own line tells of a refusal.
     pub(crate) fn recorded(&self, refund: &Refund) {
-        let Some(payout) = &refund.payout else { return };
+        let Some(payout) = refund.payout.as_ref().filter(|payout| payout.state != State::Due) else { return };
         events::PayoutState {
             project: self.project,
             refund_id: &self.refund_id,

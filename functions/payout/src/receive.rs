@@ -64,7 +64,7 @@ impl<'a> Receiving<'a> {
         let Some(prepared) = self.prepared.get() else {
             // The machine prepares before it calls.
             let reason = Reason { code: "not_prepared".to_owned(), detail: "nothing was prepared".to_owned() };
-            return Answer::Later { reason, after_ms: None };
+            return Answer::Later { reason, after_ms: None, untouched: true };
         };
         let watch = Stopwatch::start();
         let heard = prepared.create(&Ask::of(key, amount, refund)).await;

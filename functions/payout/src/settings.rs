@@ -28,6 +28,7 @@ impl Settings {
         let payouts_url = env.payouts_queue();
         let payments = PaymentsSettings::read(&mut env);
         let timing = env.timing();
+        env.logs();
         env.finish(Self { table, payouts_url, payments, timing })
     }
 }

@@ -102,7 +102,10 @@ pub fn read_resolve(body: &Bytes) -> Result<(Option<PayoutId>, Seen), Problem> {
         "not_paid" => Some(false),
         _ => None,
     });
-    let reference = optional(body.get("reference"), &rules::REFERENCE, &mut faults, text(&rules::REFERENCE));
+    let reference = optional(body.get("reference"), &rules::REFERENCE, &mut faults, |value| {
+        // An id, not a sentence: what the provider says of that object later is known by it.
+        text(&rules::REFERENCE)(value).filter(|id| id.bytes().all(|byte| byte.is_ascii_graphic()))
+    });
     let seen = match (paid, reference) {
         (Some(true), Some(reference)) => Some(Seen::Paid { reference }),
         (Some(false), None) => Some(Seen::NotPaid),

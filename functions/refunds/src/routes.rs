@@ -275,9 +275,10 @@ async fn resolve(
             let detail = "The payout is paid, under another reference than this one.";
             Err(Problem::new(Code::PayoutNotInReview, detail))
         }
-        Resolve::NotCurrent(current) => {
-            Err(Problem::new(Code::PayoutNotInReview, format!("The refund's payout is {current}, not the one named.")))
-        }
+        Resolve::NotCurrent(current) => Err(Problem::new(
+            Code::PayoutNotInReview,
+            format!("The refund's payout is {current}: name that one, if it is the one that you looked at."),
+        )),
         Resolve::Unknown => Err(Problem::new(Code::PayoutNotInReview, "This refund has no payout.")),
     }
 }

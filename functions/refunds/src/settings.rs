@@ -32,6 +32,7 @@ impl Settings {
         let payments = PaymentsSettings::read(&mut env);
         let cors = cors_origins(&mut env);
         let timing = env.timing();
+        env.logs();
         env.finish(Self { table, payouts_url, payments, cors, timing })
     }
 }

@@ -124,6 +124,7 @@ struct ShownPayout<'a> {
     provider_id: Option<&'a str>,
     reason: Option<ShownReason<'a>>,
     first_call_at: Option<String>,
+    calls: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -147,6 +148,7 @@ fn payout(id: RefundId, payout: &Payout) -> ShownPayout<'_> {
         provider_id: payout.reference.as_deref(),
         reason: payout.reason.as_ref().map(|reason| ShownReason { code: &reason.code, detail: &reason.detail }),
         first_call_at: payout.first_call_ms.map(rfc3339_ms),
+        calls: payout.calls,
     }
 }
 

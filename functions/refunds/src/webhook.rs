@@ -79,7 +79,16 @@ pub(crate) async fn webhook(
     let id = event.payout.refund;
     let outcome = match change(&refunds, &project, id, Ask::Event(event.clone())).await {
         Verdict::Answer(Answer::Event(apply)) => {
-            noted.refund(id, apply == Apply::Ignore(Ignored::Repeated));
+            let repeated = [Ignored::Repeated, Ignored::RepeatedGivenUp, Ignored::RepeatedDoubled];
+            noted.refund(id, matches!(&apply, Apply::Ignore(ignored) if repeated.contains(ignored)));
+            // Told by the repeat too: whoever stored it may have died before it was.
+            match apply {
+                Apply::Doubled(..) | Apply::Ignore(Ignored::RepeatedDoubled) => doubled(&refunds, &project, &event),
+                Apply::Ignore(Ignored::RepeatedGivenUp) => {
+                    observe(&refunds, Some(&project), Some(&event), WebhookOutcome::GivenUp);
+                }
+                _ => {}
+            }
             outcome(&apply, &event)
         }
         Verdict::NotFound => WebhookOutcome::NotOurs,
@@ -94,13 +103,28 @@ pub(crate) async fn webhook(
 
 fn outcome(apply: &Apply, event: &Event) -> WebhookOutcome {
     match apply {
-        Apply::Write(..) => WebhookOutcome::Applied,
-        Apply::Ignore(Ignored::Repeated) => WebhookOutcome::Repeated,
+        Apply::Write(..) | Apply::Doubled(..) => WebhookOutcome::Applied,
+        Apply::Ignore(Ignored::Repeated | Ignored::RepeatedGivenUp | Ignored::RepeatedDoubled) => {
+            WebhookOutcome::Repeated
+        }
         Apply::Ignore(Ignored::OutOfOrder) => WebhookOutcome::OutOfOrder,
-        // A payout that has a successor, and yet was paid or may be: two payments for one refund.
+        // A payout that has a successor, and yet was paid or may be: two payments for one refund, or nearly.
+        Apply::GivenUp(..) => WebhookOutcome::GivenUp,
+        // One that nobody approved, as after a restore of the table.
         Apply::Ignore(Ignored::NotCurrent) if event.finding.is_alive() => WebhookOutcome::GivenUp,
         Apply::Ignore(Ignored::NotCurrent) => WebhookOutcome::NotCurrent,
     }
+}
+
+/// One payout was paid by two objects of the provider's.
+fn doubled(refunds: &Refunds, project: &str, event: &Event) {
+    events::PayoutDoubled {
+        project,
+        refund_id: &event.payout.refund.to_string(),
+        payout_id: &event.payout.to_string(),
+        refunds: 2,
+    }
+    .emit(refunds.clock.now_ms());
 }
 
 fn answer(refunds: &Refunds, project: &str, event: Option<&Event>, outcome: WebhookOutcome) -> Json<Heard> {

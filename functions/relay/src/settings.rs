@@ -29,6 +29,7 @@ impl Settings {
         let payouts_url = env.payouts_queue();
         let parking_url = env.parking_queue();
         let timing = env.timing();
+        env.logs();
         env.finish(Self { table, deliveries_url, payouts_url, parking_url, timing })
     }
 }

@@ -6,6 +6,8 @@ use serde_json::Value;
 pub const EXIT_OK: u8 = 0;
 /// Not done.
 pub const EXIT_FAILED: u8 = 1;
+/// The command line cannot be read.
+pub const EXIT_USAGE: u8 = 2;
 /// Done, and what was found needs a person.
 pub const EXIT_FOUND: u8 = 3;
 
@@ -18,6 +20,10 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// The exit code.
     pub(crate) exit: u8,
+    /// Why not all was done, for stderr: an answer that tells of it is no reason to say nothing there.
+    pub(crate) not_done: Option<String>,
+    /// What to do if nobody gets to read this answer, and it cannot be asked for again.
+    pub(crate) unread: Option<String>,
 }
 
 impl Answer {
@@ -27,11 +33,21 @@ impl Answer {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        Self { value, text, exit: EXIT_OK }
+        Self { value, text, exit: EXIT_OK, not_done: None, unread: None }
     }
 
-    /// With another exit code.
-    pub(crate) fn exit(self, exit: u8) -> Self {
-        Self { exit, ..self }
+    /// What was found needs a person.
+    pub(crate) fn found(self) -> Self {
+        Self { exit: EXIT_FOUND, ..self }
+    }
+
+    /// Not all was done, and why.
+    pub(crate) fn not_done(self, why: impl Into<String>) -> Self {
+        Self { exit: EXIT_FAILED, not_done: Some(why.into()), ..self }
+    }
+
+    /// With what to do if nobody gets to read it.
+    pub(crate) fn if_unread(self, unread: String) -> Self {
+        Self { unread: Some(unread), ..self }
     }
 }

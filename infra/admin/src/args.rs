@@ -7,8 +7,8 @@ use std::path::PathBuf;
 /// Looks after a Sendonce deployment: on this machine (--local), in an emulator, or in AWS.
 ///
 /// Region, credentials and endpoints are found where every AWS tool finds them (AWS_REGION, AWS_PROFILE,
-/// AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, …). Exit codes: 0 done; 1 not done, stderr says why; 2 the command line;
-/// 3 done, and what was found needs a person.
+/// AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, …). Exit codes: 0 done; 1 not done, or not all of it, stderr says why; 2 the command
+/// line; 3 done, and what was found needs a person.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "sendonce", version)]
 pub struct Cli {
@@ -38,7 +38,8 @@ pub struct Where {
     /// The AWS region [default: AWS_REGION, or the profile's].
     #[arg(long, global = true, value_name = "NAME")]
     pub region: Option<String>,
-    /// The deployment's durations, production or short [default: TIMING, or production].
+    /// The deployment's durations, production or short [default: the output Timing, or TIMING; without either short with
+    /// --local, as `cargo run` has them, and else production].
     #[arg(long, global = true, value_name = "NAME")]
     pub timing: Option<String>,
     /// One line of JSON instead of text, on stdout, and {"error": …} on stderr.
@@ -67,13 +68,21 @@ pub enum Command {
     /// Makes one whole audit: chunks and payouts that seem to have no copy are enqueued again, and counted.
     ///
     /// Reads the whole table. The queues are DELIVERIES_QUEUE_URL and PAYOUTS_QUEUE_URL, or the stack's outputs. Exit code 3:
-    /// something was enqueued again.
+    /// something was enqueued again, or only a person can repair it; 1: it did not come to its end.
     Audit,
     /// Compares a deployment with what the design needs, and names each setting that is wrong.
     ///
-    /// The table (keys, stream, time to live, indexes, recovery), the queues (visibility, retention, redrive), the event
-    /// source mappings (batches, partial failures, filters, concurrency) and the functions (timeouts, loops,
-    /// settings). It only reads. Exit code 3: something is wrong. The local system has no Lambda: there it looks at the table and the queues.
+    /// The table (keys, stream, time to live, indexes, recovery), the queues (visibility, retention, sizes, policies, redrive),
+    /// the event source mappings (batches, partial failures, filters, concurrency, windows, destinations, and consumers that
+    /// nobody expects) and the functions (timeouts, runtime, loops, limits, who may invoke them and by which URL, settings,
+    /// variables that are no settings, and what must be the same in all: secrets' names as the output SecretName or
+    /// SECRET_NAME says, the payment provider's address as StripeUrl or STRIPE_URL says, or Stripe's own). It only reads.
+    /// Exit code 3: something is wrong. The local system has no Lambda: there it looks at the table and the queues. Without
+    /// the outputs DeliveriesDeadQueueUrl and PayoutsDeadQueueUrl it cannot tell dead-letter queues that are exchanged.
+    ///
+    /// It does not look at whether the audit's schedule is switched on (the alarm audit-silent tells), the HTTP API's routes
+    /// and throttling, the functions' roles and code, and whether it was built for their processor, the alarms and their
+    /// topic, how long logs are kept, and the providers' secrets (`credentials check` asks for them).
     Doctor(Doctor),
 }
 
@@ -89,7 +98,7 @@ pub enum Stage {
 /// What is compared.
 #[derive(Args, Clone, Debug)]
 pub struct Doctor {
-    /// The stack's parameter Stage [default: production].
+    /// The stack's parameter Stage [default: the output Stage, or production].
     #[arg(long)]
     pub stage: Option<Stage>,
     /// The parking queue, by name or URL [default: the output ParkingQueueUrl, or PARKING_QUEUE_URL].
@@ -168,6 +177,8 @@ pub enum Keys {
         project: String,
     },
     /// Creates a key with the same name and scopes, shows it, and ends the old one a while later.
+    ///
+    /// A key gets one successor: of several rotations at the same time one shows a key, and the others say so.
     Rotate {
         /// The old one.
         #[command(flatten)]
@@ -177,6 +188,8 @@ pub enum Keys {
         overlap_hours: u64,
     },
     /// Ends a key. It stops everywhere within the key cache's time (60 s).
+    ///
+    /// The end that is written lies 15 minutes back, so that it has come on every clock, even if this machine's is ahead.
     Revoke(OneKey),
 }
 
@@ -215,18 +228,22 @@ pub enum Environment {
     Production,
 }
 
-/// Commands about credentials. Secrets are named by SECRET_NAME [default: sendonce/{project}/{provider}].
+/// Commands about credentials. Secrets are named by the output SecretName, or SECRET_NAME [default:
+/// sendonce/{project}/{provider}].
 #[derive(Clone, Debug, Subcommand)]
 pub enum Credentials {
     /// Stores a project's credentials in AWS Secrets Manager, and then checks them.
     ///
-    /// What cannot be a credential of this provider is refused before anything is stored.
+    /// What cannot be a credential of this provider is refused before anything is stored: members that nobody reads, or that
+    /// are there twice, keys of another kind. Exit code 3: they are stored, and the provider refuses them or did not
+    /// answer.
     Put(PutCredentials),
     /// Asks the providers whether they take a project's credentials as they are stored now. No device is reached, and nothing
     /// is paid: Stripe is asked for the refunds of a payment that nobody has, so whether a restricted key may write them,
     /// and whether the webhook secrets are the right ones, is not known by it.
     ///
-    /// Stripe is at STRIPE_URL [default: its own address, and with --local the sandbox]. Exit code 3: refused.
+    /// Stripe is at STRIPE_URL [default: its own address, and with --local the sandbox]. Exit code 3: refused; 1: a provider
+    /// did not answer.
     Check {
         /// The project.
         #[arg(long, value_name = "NAME")]
@@ -315,12 +332,12 @@ pub enum DeadLetters {
     /// Sends letters back to the queue they came from: each is deleted only after SQS confirmed its copy.
     ///
     /// The consumer claims before it sends, so a letter whose chunk is done is only thrown away. Ends once as many were
-    /// handled as there were at the start.
+    /// handled as there were at the start. Exit code 3: some were left, because somebody else holds them.
     Redrive {
         /// Where from.
         #[command(flatten)]
         queue: DeadQueue,
-        /// Where to, by name or URL [default: the one queue whose dead letters go there].
+        /// Where to, by name or URL: a queue that sends its dead letters there, and no other [default: the one that does].
         #[arg(long, value_name = "QUEUE")]
         to: Option<String>,
         /// At most so many.

@@ -1,11 +1,21 @@
 //! The audit as a command: the function's own code, its own settings and its own exit codes.
 
 use crate::{answer::Answer, dead_letters::find_queue, failure::Failure, place::Place};
-use audit::{Audit, exit_code, report_json};
+use audit::{Audit, EXIT_FOUND, EXIT_NOTHING_FOUND, exit_code, report_json};
 use platform::NoBoundary;
-use protocol::machine::audit::Asked;
+use protocol::machine::audit::{Asked, Ended};
 use queue::Queue;
 use std::sync::Arc;
+
+/// Why a pass is not over, and what becomes of it.
+fn why(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Failed => "the table or a queue did not answer. The next audit goes on where this one stopped",
+        Ended::OutOfTime => "its time was over. The next audit goes on where this one stopped",
+        Ended::Elsewhere => "somebody else makes one at the same time, and goes on with it",
+        Ended::NotDue | Ended::Finished => "there was none to make",
+    }
+}
 
 pub(crate) async fn run(place: &Place) -> Result<Answer, Failure> {
     let (store, sqs) = (place.store().await?, place.sqs().await?);
@@ -30,5 +40,10 @@ pub(crate) async fn run(place: &Place) -> Result<Answer, Failure> {
         report.payouts_in_review,
         report.not_repaired
     );
-    Ok(Answer::new(report_json(&report), text).exit(exit_code(&report)))
+    let answer = Answer::new(report_json(&report), text);
+    Ok(match exit_code(&report) {
+        EXIT_NOTHING_FOUND => answer,
+        EXIT_FOUND => answer.found(),
+        _ => answer.not_done(format!("the audit did not come to its end: {}", why(report.ended))),
+    })
 }

@@ -1,9 +1,9 @@
 //! Commands about provider credentials.
 
 mod check;
+mod form;
 
 use crate::{
-    EXIT_OK,
     answer::Answer,
     args::{Credentials, Environment, ProviderName, PutCredentials},
     failure::{Failure, said},
@@ -12,7 +12,6 @@ use crate::{
 };
 use aws_sdk_secretsmanager::Client;
 use check::{Checked, Checker};
-use push::Provider;
 use serde_json::{Value, json};
 use std::{io::Read, path::Path};
 use store::Project;
@@ -43,7 +42,9 @@ async fn put(place: &Place, command: PutCredentials) -> Result<Answer, Failure> 
     }
     let checked = Checker::new(place, secrets, store)?.check(&command.project, provider).await;
     value["check"] = checked.json();
-    Ok(Answer::new(value, format!("{stored}\n{}", checked.report)).exit(checked.exit()))
+    let answer = Answer::new(value, format!("{stored}\n{}", checked.report));
+    // They are stored, whatever the provider says of them, and what it says, or does not, is for a person.
+    Ok(if checked.works { answer } else { answer.found() })
 }
 
 fn secret_name(place: &Place, project: &str, provider: ProviderName) -> Result<String, Failure> {
@@ -88,14 +89,15 @@ fn secret(command: &PutCredentials, project: &Project, file: &str) -> Result<Str
                 json!({"key": file, "key_id": key_id, "team_id": team_id, "environment": environment, "apps": apps});
             secret.to_string()
         }
-        _ if provider == ProviderName::Apns && !file.trim_start().starts_with('{') => {
+        // Anything else that is no JSON is told what it is by its reader.
+        _ if provider == ProviderName::Apns && is_pem(file) => {
             return Err(said(
                 "a .p8 file alone is not enough: give --key-id and --team-id, as Apple's portal shows them",
             ));
         }
         _ => file.to_owned(),
     };
-    if let Some(fault) = malformed(provider, &text) {
+    if let Some(fault) = form::fault(provider, &text) {
         let provider = provider.as_str();
         return Err(said(format!("nothing was stored: these cannot be credentials for {provider}: {fault}")));
     }
@@ -105,13 +107,10 @@ fn secret(command: &PutCredentials, project: &Project, file: &str) -> Result<Str
     Ok(text)
 }
 
-/// What each provider's own reader says of a text.
-fn malformed(provider: ProviderName, text: &str) -> Option<String> {
-    match provider {
-        ProviderName::Apns => push::malformed(Provider::Apns, text),
-        ProviderName::Fcm => push::malformed(Provider::Fcm, text),
-        ProviderName::Stripe => payments::malformed(text),
-    }
+/// A key alone, whatever its editor put before it; a secret in JSON holds one too.
+fn is_pem(file: &str) -> bool {
+    let text = file.trim_start_matches(|letter: char| letter.is_whitespace() || letter == '\u{feff}');
+    text.contains("-----BEGIN") && !text.starts_with('{')
 }
 
 /// A message that names no app goes to the project's first, and it is the credentials' first that it then gets.
@@ -154,8 +153,10 @@ async fn check(place: &Place, project: &str, only: Option<ProviderName>) -> Resu
     }
     // A project without iPhones needs no key of Apple's; one without any credentials cannot send or pay at all.
     let some = checks.iter().any(|(_, checked)| !checked.missing);
-    let judged = checks.iter().filter(|(_, checked)| !(some && checked.missing));
-    let exit = judged.map(|(_, checked)| checked.exit()).max().unwrap_or(EXIT_OK);
+    let judged: Vec<_> = checks.iter().filter(|(_, checked)| !(some && checked.missing)).collect();
+    let refused = judged.iter().any(|(_, checked)| checked.refused);
+    let unanswered = judged.iter().filter(|(_, checked)| checked.unanswered());
+    let unanswered: Vec<_> = unanswered.map(|(provider, checked)| format!("{provider}: {}", checked.report)).collect();
     let text: String = checks.iter().map(|(provider, checked)| format!("{provider}: {}\n", checked.report)).collect();
     let checks: Vec<_> = checks
         .iter()
@@ -165,5 +166,12 @@ async fn check(place: &Place, project: &str, only: Option<ProviderName>) -> Resu
             value
         })
         .collect();
-    Ok(Answer::new(json!({"project": project, "checks": checks}), text).exit(exit))
+    let answer = Answer::new(json!({"project": project, "checks": checks}), text);
+    Ok(if refused {
+        answer.found()
+    } else if unanswered.is_empty() {
+        answer
+    } else {
+        answer.not_done(unanswered.join(" "))
+    })
 }

@@ -44,8 +44,13 @@ pub(crate) enum Failure {
         source: io::Error,
     },
     /// Nobody reads the answer.
-    #[error("the answer could not be written: {0}")]
-    Stdout(io::Error),
+    #[error("the answer could not be written: {source}{}{}", if unread.is_some() { ". " } else { "" }, unread.as_deref().unwrap_or_default())]
+    Stdout {
+        /// Why.
+        source: io::Error,
+        /// What to do now.
+        unread: Option<String>,
+    },
     /// The operating system gives no random bytes.
     #[error(transparent)]
     Random(#[from] RandomError),

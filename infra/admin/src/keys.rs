@@ -13,10 +13,11 @@ use crate::{
 };
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use platform::{Random, rfc3339_ms};
+use protocol::{refund::actor, timing::Timing};
 use sendonce_http::{READ_SCOPES, SCOPES};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use store::{ApiKey, ListedApiKey, RevokeOutcome, SeedOutcome, Store};
+use store::{ApiKey, ListedApiKey, ReplaceOutcome, RevokeOutcome, SeedOutcome, Store};
 
 /// What every API key begins with.
 const KEY_PREFIX: &str = "sendonce_";
@@ -24,8 +25,10 @@ const KEY_PREFIX: &str = "sendonce_";
 const ID_PREFIX: &str = "key_";
 /// Hexadecimal digits of the hash in an id: 64 bits tell the keys of a project apart.
 const ID_DIGITS: usize = 16;
-/// Longest name of an actor.
-const NAME_MAX: usize = 128;
+/// How far this machine's clock may be ahead of AWS's while AWS takes its requests, in ms: a quarter of an hour at most
+/// (AWS IAM user guide, "Troubleshoot signed AWS API requests"; five minutes for most services, fifteen for some). An end
+/// that lies so far back has come on every clock that the functions go by.
+const CLOCK_AHEAD_MAX: u64 = 15 * 60 * 1_000;
 
 pub(crate) async fn run(place: &Place, command: Keys) -> Result<Answer, Failure> {
     let store = place.store().await?;
@@ -38,27 +41,27 @@ pub(crate) async fn run(place: &Place, command: Keys) -> Result<Answer, Failure>
             } else {
                 checked_scopes(scopes)?
             };
-            check_actor(&name)?;
+            if let Some(fault) = actor::fault(&name) {
+                return Err(said(format!("--name {name:?}: a key's name {fault}")));
+            }
             existing(place, &store, &project).await?;
             let key = ApiKey { project, name, scopes, revoked_at_ms: None };
             let made = make(place, &store, &key).await?;
             let text = format!("{}\nIts id is {}. {ONCE}", made.secret, made.id);
-            Ok(Answer::new(created(&made, &key), text))
+            Ok(Answer::new(created(&made, &key), text).if_unread(unread(&made, &key.project)))
         }
         Keys::List { project } => list(place, &store, &project).await,
         Keys::Rotate { key, overlap_hours } => rotate(place, &store, &key, overlap_hours).await,
         Keys::Revoke(key) => {
             let (hash, _) = find(place, &store, &key).await?;
-            let (at_ms, earlier) = revoke(place, &store, &hash, place.clock.now_ms()).await?;
+            let (at_ms, earlier) = revoke(place, &store, &hash, at_once(place.clock.now_ms())).await?;
             let at = rfc3339_ms(at_ms);
             let text = if earlier {
                 format!("{} was revoked before: since {at}.", key.id)
             } else {
-                format!(
-                    "Revoked {}. It opens nothing anywhere within {} s.",
-                    key.id,
-                    place.timing.key_cache.div_ceil(1_000)
-                )
+                // Whatever durations the deployment has: none has a longer memory than this.
+                let within_ms = place.timing.key_cache.max(Timing::PRODUCTION.key_cache);
+                format!("Revoked {}. It opens nothing anywhere within {} s.", key.id, within_ms.div_ceil(1_000))
             };
             Ok(Answer::new(json!({"id": key.id, "revoked_at": at, "already_revoked": earlier}), text))
         }
@@ -67,9 +70,21 @@ pub(crate) async fn run(place: &Place, command: Keys) -> Result<Answer, Failure>
 
 const ONCE: &str = "Keep the key: it is not stored and cannot be shown again.";
 
+/// The end of a key that is to open nothing from now on, whatever this machine's clock says.
+fn at_once(now_ms: u64) -> u64 {
+    now_ms.saturating_sub(CLOCK_AHEAD_MAX)
+}
+
+/// What to do with a key that nobody has seen.
+fn unread(made: &Made, project: &str) -> String {
+    let id = &made.id;
+    format!("The new key {id} was made and nobody has seen it: `sendonce keys revoke {id} --project {project}` ends it")
+}
+
 /// A key that was just made.
 struct Made {
     secret: String,
+    hash: [u8; 32],
     id: String,
 }
 
@@ -87,7 +102,7 @@ async fn make(place: &Place, store: &Store, key: &ApiKey) -> Result<Made, Failur
     let id = id_of(&hash);
     match store.create_api_key(&hash, key, Some(place.clock.now_ms())).await {
         // 256 random bits that are there already are this command's: the SDK repeated a write whose answer was lost.
-        SeedOutcome::Stored | SeedOutcome::AlreadyThere => Ok(Made { secret, id }),
+        SeedOutcome::Stored | SeedOutcome::AlreadyThere => Ok(Made { secret, hash, id }),
         SeedOutcome::Unknown(error) => {
             let failure = place.failed(error);
             Err(said(format!(
@@ -170,22 +185,53 @@ async fn rotate(place: &Place, store: &Store, key: &OneKey, overlap_hours: u64) 
     }
     let successor = ApiKey { revoked_at_ms: None, ..old };
     let made = make(place, store, &successor).await?;
-    // The new key is shown whatever comes of ending the old one: it is valid and nobody could ever see it again.
-    let ended = revoke(place, store, &hash, now_ms.saturating_add(overlap_hours.saturating_mul(3_600_000))).await;
+    let at_ms = match overlap_hours {
+        0 => at_once(now_ms),
+        hours => now_ms.saturating_add(hours.saturating_mul(3_600_000)),
+    };
+    let at = rfc3339_ms(at_ms);
     let mut value = created(&made, &successor);
     value["replaces"] = json!(key.id);
     let shown = format!("{}\nIts id is {}. {ONCE}", made.secret, made.id);
-    match ended {
-        Ok((at_ms, _)) => {
-            let at = rfc3339_ms(at_ms);
+    let unseen = unread(&made, &key.project);
+    match store.replace_api_key(&hash, at_ms, &made.hash).await {
+        ReplaceOutcome::Replaced => {
             value["old_revoked_at"] = json!(at);
-            Ok(Answer::new(value, format!("{shown}\nThe old one, {}, works until {at}.", key.id)))
+            let end = if overlap_hours == 0 { "has ended".to_owned() } else { format!("works until {at}") };
+            let unread = format!("{unseen}. The old one, {}, {end}", key.id);
+            Ok(Answer::new(value, format!("{shown}\nThe old one, {}, {end}.", key.id)).if_unread(unread))
         }
-        Err(failure) => {
+        // Somebody else was first. A second successor would be one too many, and nobody has seen it.
+        ReplaceOutcome::EndsAlready { at_ms } => {
+            let at = rfc3339_ms(at_ms);
+            let lost = format!(
+                "somebody rotated or revoked {} at the same time: it ends at {at}, and `sendonce keys list` shows its \
+                 successor",
+                key.id
+            );
+            Err(not_needed(place, store, &made, &lost, &unseen).await)
+        }
+        ReplaceOutcome::NoSuchKey => {
+            Err(not_needed(place, store, &made, "there is no such API key any more", &unseen).await)
+        }
+        // The new key is shown whatever came of ending the old one: it is valid and nobody could ever see it again.
+        ReplaceOutcome::Unknown(error) => {
             value["old_revoked_at"] = Value::Null;
-            let text = format!("{shown}\nThe old one, {}, still works: {failure}. Revoke it.", key.id);
-            Ok(Answer::new(value, text).exit(crate::EXIT_FOUND))
+            let failure = place.failed(error);
+            let works = format!("The old one, {}, may still work: {failure}", key.id);
+            let answer = Answer::new(value, format!("{shown}\n{works}. Revoke it."));
+            Ok(answer.if_unread(format!("{unseen}. {works}")).found())
         }
+    }
+}
+
+/// Ends a successor that came too late, and says so.
+async fn not_needed(place: &Place, store: &Store, made: &Made, why: &str, unseen: &str) -> Failure {
+    match revoke(place, store, &made.hash, at_once(place.clock.now_ms())).await {
+        Ok(_) => {
+            said(format!("{why}. The key that this command had made, {}, was ended before anybody saw it", made.id))
+        }
+        Err(failure) => said(format!("{why}. {unseen}; this command could not: {failure}")),
     }
 }
 
@@ -211,14 +257,16 @@ fn checked_scopes(scopes: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(scopes)
 }
 
-/// A refund's trail says by one word who did what: the name of a key, `payout` for the function that pays, or the
-/// provider's id of an event. A key must not look like the others.
-fn check_actor(name: &str) -> Result<(), Failure> {
-    if name == "payout" || name.starts_with("evt_") {
-        return Err(said(format!("--name {name} would look like no person's in a refund's trail; choose another one")));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_at_once_has_come_on_every_clock_that_aws_lets_through() {
+        let true_ms = 1_790_000_000_000;
+        for ahead in [0, 1, 60_000, CLOCK_AHEAD_MAX] {
+            assert!(at_once(true_ms + ahead) <= true_ms, "{ahead}");
+        }
+        assert_eq!(at_once(0), 0);
     }
-    if name.trim().is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
-        return Err(said(format!("--name has 1 to {NAME_MAX} bytes and no control characters")));
-    }
-    Ok(())
 }

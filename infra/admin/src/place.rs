@@ -1,8 +1,8 @@
 //! Which deployment is meant: the local system, an emulator, or AWS, and the clients for it.
 //!
-//! Read from the options, else from the variables that the functions read too (TABLE_NAME, DELIVERIES_QUEUE_URL,
-//! SECRET_NAME, TIMING, and the SDK's own). Nothing is connected before a command asks for a client, so a command that
-//! needs no queue asks for none.
+//! Read from the options, else from the stack's outputs, else from the variables that the functions read too (TABLE_NAME,
+//! DELIVERIES_QUEUE_URL, SECRET_NAME, TIMING, and the SDK's own). Nothing is connected before a command asks for a client,
+//! so a command that needs no queue asks for none.
 
 use crate::{
     args::Where,
@@ -21,8 +21,6 @@ use store::{Store, StoreError};
 const LIMIT_MS: u64 = 15_000;
 /// The local system's table.
 const LOCAL_TABLE: &str = "sendonce";
-/// What a pattern for secrets' names must be.
-const SECRET_NAME_ALLOWED: &str = "a name that holds {project} and {provider}";
 
 /// A service that commands talk to.
 #[derive(Clone, Copy, Debug)]
@@ -67,12 +65,16 @@ fn variable(name: &str) -> Option<String> {
 
 impl Place {
     pub(crate) fn new(given: Where) -> Result<Self, Failure> {
-        let default = if given.local { "short" } else { "production" };
-        let name = given.timing.clone().or_else(|| variable("TIMING")).unwrap_or_else(|| default.to_owned());
-        let timing =
-            Timing::named(&name).ok_or_else(|| said(format!("--timing is production or short, not {name}")))?;
+        let mut env = EnvReader::process();
+        env.logs();
+        env.finish(())?;
         let outputs = given.outputs.as_deref().map(outputs::read).transpose()?.unwrap_or_default();
-        Ok(Self { given, outputs, clock: Clock::system(), timing })
+        let mut place = Self { given, outputs, clock: Clock::system(), timing: Timing::PRODUCTION };
+        let default = if place.is_local() { "short" } else { "production" };
+        let name = place.given.timing.clone().or_else(|| place.setting("TIMING")).unwrap_or_else(|| default.to_owned());
+        place.timing =
+            Timing::named(&name).ok_or_else(|| said(format!("--timing is production or short, not {name}")))?;
+        Ok(place)
     }
 
     pub(crate) fn is_local(&self) -> bool {
@@ -84,12 +86,37 @@ impl Place {
         self.outputs.get(name).filter(|value| !value.is_empty()).cloned()
     }
 
+    /// What a variable of the functions says: the stack's output that is named like it, or the variable itself.
+    pub(crate) fn setting(&self, name: &str) -> Option<String> {
+        self.output(&outputs::of_variable(name)).or_else(|| variable(name))
+    }
+
     /// The table's name.
     pub(crate) fn table(&self) -> Result<String, Failure> {
         let given = self.given.table.clone().or_else(|| self.output("TableName")).or_else(|| variable("TABLE_NAME"));
-        given
+        let table = given
             .or_else(|| self.given.local.then(|| LOCAL_TABLE.to_owned()))
-            .ok_or_else(|| said("no table is named: give --table NAME, set TABLE_NAME, or give --local"))
+            .ok_or_else(|| said("no table is named: give --table NAME, set TABLE_NAME, or give --local"))?;
+        // By the functions' own rule, before the SDK says it in words of its own.
+        let mut env = EnvReader::from_source(|_| Some(table.clone()));
+        let read = env.table();
+        env.finish(read).map_err(|_| {
+            let rule = "letters, digits, '_', '-' and '.'";
+            said(format!(
+                "the table cannot be {table:?} (--table, TABLE_NAME): the name of a DynamoDB table has {rule}"
+            ))
+        })
+    }
+
+    /// The SDK's configuration for a person, in a region that there can be.
+    async fn config_of_aws(&self) -> Result<SdkConfig, Failure> {
+        let config = aws_config_for_person(AwsTimeouts::within(LIMIT_MS), self.given.region.clone()).await?;
+        let region = config.region().map(ToString::to_string).unwrap_or_default();
+        // It becomes part of a host's name.
+        if !region.is_empty() && region.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
+            return Ok(config);
+        }
+        Err(said(format!("the region cannot be {region:?} (--region, AWS_REGION): one is named like eu-west-1")))
     }
 
     /// The SDK's configuration for a service.
@@ -104,7 +131,7 @@ impl Place {
             let url = variable(service.variable()).or(for_all).unwrap_or_else(|| service.local().to_owned());
             return Ok(aws_config_at(limits, &url).await);
         }
-        Ok(aws_config_for_person(limits, self.given.region.clone()).await?)
+        self.config_of_aws().await
     }
 
     /// The table.
@@ -125,15 +152,8 @@ impl Place {
 
     /// How secrets are named.
     pub(crate) fn secret_name(&self) -> Result<PushSettings, Failure> {
-        let mut env = EnvReader::from_source(|name| self.output("SecretName").or_else(|| variable(name)));
-        let settings = PushSettings {
-            secret_name: env.or(
-                "SECRET_NAME",
-                PushSettings::default().secret_name,
-                SECRET_NAME_ALLOWED,
-                |name: &String| name.contains("{project}") && name.contains("{provider}"),
-            ),
-        };
+        let mut env = EnvReader::from_source(|name| self.setting(name));
+        let settings = PushSettings::read(&mut env);
         Ok(env.finish(settings)?)
     }
 
@@ -143,9 +163,8 @@ impl Place {
             let secrets = Service::SecretsManager;
             variable(secrets.variable()).unwrap_or_else(|| secrets.local().to_owned())
         };
-        let mut env = EnvReader::from_source(|name| match name {
-            "STRIPE_URL" => variable(name).or_else(|| self.given.local.then(sandbox)),
-            _ => self.output("SecretName").or_else(|| variable(name)),
+        let mut env = EnvReader::from_source(|name| {
+            self.setting(name).or_else(|| (name == "STRIPE_URL" && self.given.local).then(sandbox))
         });
         let settings = PaymentsSettings::read(&mut env);
         Ok(env.finish(settings)?)
@@ -153,7 +172,7 @@ impl Place {
 
     /// Lambda: the configuration to sign with, and where it is if not where AWS has it.
     pub(crate) async fn lambda(&self) -> Result<(SdkConfig, Option<String>), Failure> {
-        let config = aws_config_for_person(AwsTimeouts::within(LIMIT_MS), self.given.region.clone()).await?;
+        let config = self.config_of_aws().await?;
         let endpoint = variable("AWS_ENDPOINT_URL_LAMBDA").or_else(|| config.endpoint_url().map(str::to_owned));
         Ok((config, endpoint))
     }
@@ -180,8 +199,7 @@ impl Place {
 
     /// A queue as it was named, or as the stack's outputs or the variable name it, or the local system's of this suffix.
     pub(crate) fn queue_name(&self, named: Option<&str>, name: &str, suffix: &str) -> Result<String, Failure> {
-        let output = outputs::of_variable(name);
-        let given = named.map(str::to_owned).or_else(|| self.output(&output)).or_else(|| variable(name));
+        let given = named.map(str::to_owned).or_else(|| self.setting(name));
         match (given, self.given.local) {
             (Some(given), _) => Ok(given),
             (None, true) => Ok(format!("{}-{suffix}", self.table()?)),

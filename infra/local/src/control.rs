@@ -94,6 +94,12 @@ impl Control {
         self.pausable.iter().any(|known| known.name() == function && known.is_busy())
     }
 
+    /// How many invocations of this function were started so far.
+    #[must_use]
+    pub fn invocations(&self, function: &str) -> u64 {
+        self.pausable.iter().find(|known| known.name() == function).map_or(0, Function::invocations)
+    }
+
     /// The crashes that were asked for and have not happened yet: (function, point), oldest first. A test knows from
     /// it that a crash is over.
     #[must_use]

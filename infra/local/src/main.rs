@@ -15,6 +15,9 @@ async fn main() -> anyhow::Result<()> {
     // Dynoxide warns of every refused condition, and a refused condition is how duplicates are recognised.
     platform::init_logs("info,dynoxide=error");
     let args = Args::parse();
+    let mut settings = platform::EnvReader::process();
+    settings.logs();
+    settings.finish(())?;
     let endpoint = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be watched")?;
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be watched")?;

@@ -1,8 +1,9 @@
 //! The emulator: started on a free port of this machine, and asked through its own HTTP interface for what the story
-//! needs of Lambda.
+//! needs of Lambda, CloudWatch and SNS.
 
 use crate::processes::command;
 use anyhow::{Context, bail, ensure};
+use bytes::Bytes;
 use fault::http::HttpClient;
 use http::Method;
 use serde_json::{Value, json};
@@ -30,9 +31,29 @@ pub(crate) struct Emulator {
     log: PathBuf,
 }
 
+/// The region of everything here.
+const REGION: &str = "us-east-1";
+/// Where one tool or another looks for a region.
+const REGION_VARIABLES: [&str; 3] = ["AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"];
+const README: &str = include_str!("../../../README.md");
+
+/// The variables by which README's section "Deploy" has a person say the region: the tools here are told by no others.
+fn exported() -> impl Iterator<Item = &'static str> {
+    let section = README.split("\n## Deploy\n").nth(1).unwrap_or_default();
+    let line = section.lines().find_map(|line| line.strip_prefix("    export ")).unwrap_or_default();
+    let words = line.split('#').next().unwrap_or_default().split_whitespace();
+    words.filter_map(|word| word.split_once('=')).map(|(name, _)| name).filter(|name| name.ends_with("_REGION"))
+}
+
 /// What every client of it needs to know: where it is, and credentials that mean nothing.
 pub(crate) fn environment<'a>(command: &'a mut Command, url: &str) -> &'a mut Command {
-    command.env("AWS_ENDPOINT_URL", url).env("AWS_DEFAULT_REGION", "us-east-1").env("AWS_REGION", "us-east-1");
+    command.env("AWS_ENDPOINT_URL", url);
+    for name in REGION_VARIABLES {
+        command.env_remove(name);
+    }
+    for name in exported() {
+        command.env(name, REGION);
+    }
     command
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")
@@ -82,9 +103,14 @@ impl Emulator {
         String::from_utf8_lossy(&text[text.len().saturating_sub(LOG_TAIL)..]).into_owned()
     }
 
-    /// A call of Lambda's API.
+    /// A call of Lambda's API as it was at first.
     async fn lambda(&self, method: &Method, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let url = format!("{}/2015-03-31/{path}", self.url);
+        self.lambda_since("2015-03-31", method, path, body).await
+    }
+
+    /// A call of Lambda's API; each operation's path begins with the day of its version.
+    async fn lambda_since(&self, version: &str, method: &Method, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let url = format!("{}/{version}/{path}", self.url);
         let signed =
             "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/lambda/aws4_request, SignedHeaders=host, Signature=0";
         let headers = [("authorization", signed), ("content-type", "application/json")];
@@ -92,6 +118,46 @@ impl Emulator {
         let answer = self.http.send(method, &url, &headers, body).await.map_err(|error| anyhow::anyhow!(error))?;
         ensure!(answer.status.is_success(), "{method} {url}: {} {}", answer.status, answer.body);
         Ok(answer.body)
+    }
+
+    /// A call of another service's API, whose signature says which it is; the answer as it came.
+    async fn call(&self, service: &str, headers: &[(&str, &str)], body: String) -> anyhow::Result<Bytes> {
+        let signed = format!(
+            "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/{service}/aws4_request, SignedHeaders=host, Signature=0"
+        );
+        let mut all = vec![("authorization", signed.as_str())];
+        all.extend(headers);
+        let answer = self.http.send(&Method::POST, &self.url, &all, body).await;
+        let answer = answer.map_err(|error| anyhow::anyhow!(error))?;
+        let said = String::from_utf8_lossy(&answer.bytes);
+        ensure!(answer.status.is_success(), "{service} answers {}: {said}", answer.status);
+        Ok(answer.bytes)
+    }
+
+    /// A call of CloudWatch's API.
+    pub(crate) async fn cloudwatch(&self, operation: &str, body: &Value) -> anyhow::Result<Value> {
+        let target = format!("GraniteServiceVersion20100801.{operation}");
+        let headers = [("x-amz-target", target.as_str()), ("content-type", "application/x-amz-json-1.0")];
+        let answer = self.call("monitoring", &headers, body.to_string()).await?;
+        serde_json::from_slice(&answer).with_context(|| format!("{operation} answers no JSON"))
+    }
+
+    /// Makes an SNS topic; its ARN.
+    pub(crate) async fn topic(&self, name: &str) -> anyhow::Result<String> {
+        let answer = self.sns(format!("Action=CreateTopic&Version=2010-03-31&Name={name}")).await?;
+        let arn = answer.split_once("<TopicArn>").and_then(|(_, rest)| rest.split_once("</TopicArn>"));
+        arn.map(|(arn, _)| arn.to_owned()).with_context(|| format!("SNS answers {answer}"))
+    }
+
+    /// Has a queue hear what a topic says.
+    pub(crate) async fn subscribe(&self, topic: &str, queue: &str) -> anyhow::Result<()> {
+        let subscribe = format!("Action=Subscribe&Version=2010-03-31&TopicArn={topic}&Protocol=sqs&Endpoint={queue}");
+        self.sns(subscribe).await.map(drop)
+    }
+
+    async fn sns(&self, form: String) -> anyhow::Result<String> {
+        let answer = self.call("sns", &[("content-type", "application/x-www-form-urlencoded")], form).await?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     /// The event source mappings of a function.
@@ -117,6 +183,12 @@ impl Emulator {
         Ok(())
     }
 
+    /// Tells Lambda that a function is meant to come round to itself, which this emulator's CloudFormation does not.
+    pub(crate) async fn allow_loops(&self, function: &str) -> anyhow::Result<()> {
+        let path = format!("functions/{function}/recursion-config");
+        self.lambda_since("2024-08-31", &Method::PUT, &path, &json!({"RecursiveLoop": "Allow"})).await.map(drop)
+    }
+
     /// Switches all of a function's event source mappings on or off, and returns once they are.
     pub(crate) async fn consume(&self, function: &str, enabled: bool) -> anyhow::Result<()> {
         for mapping in self.mappings(function).await? {
@@ -132,5 +204,16 @@ impl Emulator {
             tokio::time::timeout(STARTS_WITHIN, switched).await.with_context(|| format!("{one} is not {wanted}"))??;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_readme_has_a_person_export_says_the_region_to_every_tool() {
+        // `sendonce` and the functions read the one, `sam` the other.
+        assert_eq!(exported().collect::<Vec<_>>(), ["AWS_REGION", "AWS_DEFAULT_REGION"]);
     }
 }

@@ -1,9 +1,12 @@
 //! The service as `sam deploy` makes it, on an emulator on this machine: called by `tests/deploy/run`, which builds it.
 //!
 //! It starts the emulator and the provider sandbox as processes of their own, deploys template.yaml with SAM, plays the
-//! story of `story.rs` through the deployed HTTP API, changes the stack, and deletes it. What it shows is that the
-//! template's parts fit each other and the binaries; what AWS does beyond the emulator (IAM, alarms, limits) it cannot.
+//! story of `story.rs` through the deployed HTTP API and with the admin command, changes the stack, and deletes it. What it shows is that the
+//! template's parts fit each other and the binaries; what AWS does beyond the emulator (IAM, when an alarm calls, limits) it
+//! cannot.
 
+mod admin;
+mod alarms;
 mod emulator;
 mod figures;
 mod processes;
@@ -30,6 +33,9 @@ enum Part {
         /// The SAM command.
         #[arg(long)]
         sam: PathBuf,
+        /// The admin command.
+        #[arg(long)]
+        sendonce: PathBuf,
     },
     /// Starts a function's binary as Lambda would, often, and prints how long it takes to its first answer.
     Figures {
@@ -48,7 +54,7 @@ enum Part {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     match Args::parse().part {
-        Part::Story { emulator, sam } => story::play(&emulator, &sam).await,
+        Part::Story { emulator, sam, sendonce } => story::play(&emulator, &sam, &sendonce).await,
         Part::Figures { runs, binaries } => figures::print(runs, &binaries).await,
         Part::Sandbox => providers::serve().await,
     }

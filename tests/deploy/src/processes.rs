@@ -24,10 +24,15 @@ pub(crate) async fn stop(mut child: Child) {
 }
 
 /// Runs a command to its end and gives what it wrote; what it says goes into the error if it fails.
-pub(crate) async fn output(mut command: Command) -> anyhow::Result<String> {
+pub(crate) async fn output(command: Command) -> anyhow::Result<String> {
+    output_of(command, 0).await
+}
+
+/// The same for a command that must end with this exit code.
+pub(crate) async fn output_of(mut command: Command, code: i32) -> anyhow::Result<String> {
     let what = format!("{:?}", command.as_std());
     let output = command.output().await.with_context(|| format!("{what} cannot be run"))?;
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    ensure!(output.status.success(), "{what} ended with {}:\n{out}\n{err}", output.status);
+    ensure!(output.status.code() == Some(code), "{what} ended with {}, not {code}:\n{out}\n{err}", output.status);
     Ok(out.into_owned())
 }

@@ -1,5 +1,4 @@
-//! The provider sandbox: a process of its own, as the providers are, and its secrets, which are carried to the
-//! emulator's Secrets Manager as a person would.
+//! The provider sandbox: a process of its own, as the providers are, and the credentials that it gives out.
 
 use crate::processes::command;
 use anyhow::{Context, ensure};
@@ -18,7 +17,7 @@ use tokio::{
 pub(crate) const PROJECTS: [(&str, &[&str]); 2] =
     [("acme", &["com.example.acme"]), ("globex", &["com.example.globex"])];
 /// The providers whose secrets a project has.
-const PROVIDERS: [&str; 3] = ["apns", "fcm", "stripe"];
+pub(crate) const PROVIDERS: [&str; 3] = ["apns", "fcm", "stripe"];
 
 /// What the child does: serves on any free port, whose URL is its first line.
 pub(crate) async fn serve() -> anyhow::Result<()> {
@@ -42,19 +41,12 @@ pub(crate) async fn start() -> anyhow::Result<(Child, String)> {
     Ok((child, url))
 }
 
-/// Puts the sandbox's credentials into the emulator's Secrets Manager.
-pub(crate) async fn carry_secrets(sandbox: &str, emulator: &str) -> anyhow::Result<()> {
-    let limits = AwsTimeouts::within(20_000);
-    let (from, to) =
-        (Client::new(&aws_config_at(limits, sandbox).await), Client::new(&aws_config_at(limits, emulator).await));
-    for (project, _) in PROJECTS {
-        for provider in PROVIDERS {
-            let name = format!("sendonce/{project}/{provider}");
-            let secret = from.get_secret_value().secret_id(&name).send().await.context("the sandbox has no secret")?;
-            let text = secret.secret_string.unwrap_or_default();
-            ensure!(!text.is_empty(), "the secret {name} is empty");
-            to.create_secret().name(&name).secret_string(text).send().await.context("the secret was not stored")?;
-        }
-    }
-    Ok(())
+/// A project's credentials for a provider, as the provider's console would give them.
+pub(crate) async fn secret(sandbox: &str, project: &str, provider: &str) -> anyhow::Result<String> {
+    let client = Client::new(&aws_config_at(AwsTimeouts::within(20_000), sandbox).await);
+    let name = format!("sendonce/{project}/{provider}");
+    let secret = client.get_secret_value().secret_id(&name).send().await.context("the sandbox has no secret")?;
+    let text = secret.secret_string.unwrap_or_default();
+    ensure!(!text.is_empty(), "the secret {name} is empty");
+    Ok(text)
 }

@@ -3,9 +3,10 @@
 use crate::setup;
 use aws_sdk_sqs::types::Message;
 use fault::{
-    Action, Rule, World,
+    Action, Rule, Setup, World,
     body::{push, under},
     process::Process,
+    queues::event,
     wait::eventually,
 };
 use futures_util::FutureExt;
@@ -26,7 +27,11 @@ struct Stage {
 
 impl Stage {
     async fn set(token: &str, policy: &str) -> Self {
-        let world = World::start(setup().processes("deliver", 2)).await;
+        Self::of(setup(), token, policy).await
+    }
+
+    async fn of(setup: Setup, token: &str, policy: &str) -> Self {
+        let world = World::start(setup.processes("deliver", 2)).await;
         world.control(&json!({"deliver": "pause", "relay": "pause"}));
         let id = world.queued(&under(policy, push("stage", token))).await;
         let copies = world.copies(1).await;
@@ -159,6 +164,22 @@ async fn schedule_16_the_thief_s_record_after_it_joins_what_the_late_one_said() 
     let message = world.message(&stage.id).await;
     assert_eq!(message["deliveries"][0]["provider_id"].as_str(), calls[0].id.as_deref());
     stage.finish("device-of-s16b", 2, "sent").await;
+}
+
+/// The lease is 75 s long, and what is left of the invocation is enough for a claim, a call and its record, and
+/// not for the margin too. In production's durations: seconds of a busy machine only make it less.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invocation_that_ends_within_the_margin_does_not_call() {
+    let stage = Stage::of(setup().production(), "device-of-margin", "at_least_once").await;
+    let (world, timing) = (&stage.world, stage.world.timing);
+    let enough = timing.record + timing.call + timing.record;
+    let left = enough + timing.margin - 1_000;
+    assert!(enough < left && left < timing.lease);
+    let ends_ms = world.system.clock().now_ms() + left;
+    let answer = world.fleet.hand(&stage.first, &event(&stage.copies), ends_ms).await.unwrap();
+    assert_eq!(answer["batchItemFailures"].as_array().map(Vec::len), Some(1), "the copy is kept: {answer}");
+    assert!(world.calls("device-of-margin").is_empty());
+    stage.finish("device-of-margin", 1, "sent").await;
 }
 
 /// A frozen process holds its invocation; the poller's timeout is what ends it, and the copy comes back.

@@ -134,6 +134,9 @@ async fn schedule_24_a_copy_that_comes_after_its_item_was_deleted_makes_no_call(
         world.reaches(&id, "sent").await;
         world.drained().await;
         let copy = world.proxy.seen("SendMessageBatch", &id)[0].json()["Entries"][0]["MessageBody"].clone();
+        let expires_ms = world.delivery(&id, 0).await.unwrap().expires_s * 1_000;
+        let lives_ms = protocol::timing::Timing::DELIVERY_LIVES;
+        assert!(expires_ms + 60_000 > world.system.clock().now_ms() + lives_ms, "until no copy of it can be left");
         world.advance(46 * 86_400).await;
         eventually("the items are deleted", async || world.delivery(&id, 0).await.is_none().then_some(())).await;
         for queue in [DELIVERIES, DEAD] {

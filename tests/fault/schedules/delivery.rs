@@ -30,6 +30,8 @@ async fn schedule_17_a_death_while_the_request_is_under_way_may_repeat_it_or_lea
         world.fleet.process("deliver", 0).await.kill().await;
         under_way.release();
         world.called("device-of-s17", 1).await;
+        // Whoever is at work when the clock moves runs out of time: a death more.
+        world.nobody_works().await;
         world.seen_again().await;
         world.reaches(&id, status).await;
         world.drained().await;
@@ -47,6 +49,7 @@ async fn schedule_17_a_death_before_the_acknowledgement_costs_nothing() {
         world.fleet.reached().await;
         assert_eq!(world.message(&id).await["status"], "sent");
         assert_eq!(world.queues.held(DELIVERIES), 1, "nobody deleted the copy");
+        world.nobody_works().await;
         world.seen_again().await;
         world.drained().await;
         assert_eq!((world.calls("device-of-s17").len(), world.fleet.deaths()), (1, 1), "{policy}");

@@ -1,7 +1,8 @@
 //! A process dies at every boundary of every machine, under both policies, in production's durations (G4, G5, G6).
 //!
-//! After the death every clock moves by grace + window + visibility and no further: by then an at_least_once message is
-//! delivered without anybody's hand.
+//! After the death every clock moves to the time at which what died must have come back, and no further: a consumer's
+//! copy after the visibility timeout, a record after window and grace. That is within grace + window + visibility, by
+//! when an at_least_once message is delivered without anybody's hand.
 
 use crate::setup;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -12,21 +13,31 @@ use fault::{
     queues::{DELIVERIES, PARKING},
     wait::eventually,
 };
-use protocol::machine::{accept, dead_letter, deliver, relay};
+use protocol::machine::{accept, dead_letter, deliver, payout_dead_letter, relay};
 use serde_json::json;
 
 const TOKEN: &str = "device-of-kill";
 const KEY: &str = "kill";
 
-/// What a busy machine takes for what happens then, at the most, in ms.
-const SLACK_MS: u64 = 30_000;
+/// What a busy machine takes for what is due by then, at the most, in ms: half a window, so that nothing that comes one
+/// window, one grace or one visibility timeout late passes for work that is slow.
+const SLACK_MS: u64 = 10_000;
 
-/// grace + window + visibility, and not a second more; until when the devices are called at the latest.
-async fn once(world: &World) -> u64 {
-    let bound = world.timing.grace + world.timing.window + world.timing.visibility;
-    let died_ms = world.system.clock().now_ms();
-    world.pass(bound).await;
-    died_ms + bound + SLACK_MS
+/// How long what `function` was at stays away after its death: a copy is hidden for a visibility timeout, and a record
+/// of the stream waits for a window and its grace.
+fn away(world: &World, function: &str) -> u64 {
+    match function {
+        "api" | "relay" => world.timing.grace + world.timing.window,
+        _ => world.timing.visibility,
+    }
+}
+
+/// Moves the clocks until `function`'s death is so long ago, and not a second further; until when the devices are called
+/// at the latest. Real time that passes meanwhile is part of it, so what comes after it is only the work itself.
+async fn once(world: &World, function: &str) -> u64 {
+    let due_ms = world.system.clock().now_ms() + away(world, function);
+    world.pass_until(due_ms).await;
+    due_ms + SLACK_MS
 }
 
 /// How often the device is accepted: a death after the call was made, before its outcome was written down, repeats it,
@@ -98,7 +109,7 @@ async fn deliver_dies(effect: &str, policy: &str) {
         world.pass(world.timing.grace + world.timing.window).await;
     }
     world.fleet.reached().await;
-    let until_ms = once(&world).await;
+    let until_ms = once(&world, "deliver").await;
     let ended = world.ends(&id).await;
     if calls {
         judge(&world, &id, policy, ("deliver", effect), refusals, until_ms).await;
@@ -137,7 +148,7 @@ async fn api_dies_everywhere() {
             let _ = world.post(&body).await.expect(502);
             world.fleet.reached().await;
             let id = world.get(&format!("/v1/messages?idempotency_key={KEY}")).await.expect(200).id();
-            let until_ms = once(&world).await;
+            let until_ms = once(&world, "api").await;
             world.ends(&id).await;
             world.drained().await;
             judge(&world, &id, policy, ("api", effect), 0, until_ms).await;
@@ -171,7 +182,7 @@ async fn relay_dies_everywhere() {
             world.control(&json!({"relay": "resume"}));
             world.pass(world.timing.window).await;
             world.fleet.reached().await;
-            let until_ms = once(&world).await;
+            let until_ms = once(&world, "relay").await;
             world.ends(&id).await;
             world.drained().await;
             judge(&world, &id, policy, ("relay", effect), 0, until_ms).await;
@@ -202,7 +213,7 @@ async fn dead_letter_dies_everywhere() {
             // The dead letter's copy alone has to do: the relay rests.
             world.control(&json!({"deliver": "resume", "dead_letter": "resume"}));
             world.fleet.reached().await;
-            let until_ms = once(&world).await;
+            let until_ms = once(&world, "dead_letter").await;
             let ended = world.ends(&id).await;
             if effect == "settle" {
                 assert_eq!((&ended["status"], world.calls(TOKEN).len()), (&json!("expired"), 0), "{what}");
@@ -214,5 +225,29 @@ async fn dead_letter_dies_everywhere() {
             assert_eq!(world.message(&id).await, ended, "{what}");
             world.stop().await;
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dead_letter_dies_everywhere_with_a_payout_s_letter() {
+    for effect in payout_dead_letter::EFFECTS {
+        let world = World::start(production()).await;
+        world.control(&json!({"payout": "pause", "relay": "pause", "dead_letter": "pause"}));
+        let id = world.asked_back("kill-p", "pi_kill").await;
+        world.decide("acme", &id, "approve").await.expect(200);
+        world.wear_out_payouts(1).await;
+        world.fleet.kill_after("dead_letter", effect, 1);
+        // The letter alone has to do: the relay rests.
+        world.control(&json!({"payout": "resume", "dead_letter": "resume"}));
+        world.fleet.reached().await;
+        let until_ms = once(&world, "dead_letter").await;
+        world.payout_becomes(&id, "paid").await;
+        let calls = world.calls("pi_kill");
+        assert_eq!((calls.len(), world.paid("pi_kill").len()), (1, 1), "{effect}: {calls:?}");
+        assert!(calls[0].at <= until_ms, "{effect}: called {} ms too late", calls[0].at.saturating_sub(until_ms));
+        world.control(&json!({"relay": "resume"}));
+        world.drained().await;
+        assert_eq!((world.paid("pi_kill").len(), world.fleet.deaths()), (1, 1), "{effect}");
+        world.stop().await;
     }
 }

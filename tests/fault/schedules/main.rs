@@ -5,8 +5,8 @@
 //! API answered, what reached the provider, and what is stored. `schedule_01_…` to `schedule_25_…` are the nastiest
 //! schedules that this protocol was designed against; 25 is about refunds. Of 13 the sweeper, and of
 //! 21 the parent copies, are of designs that were not built: what is left of both is tested. `kill_points` dies at every
-//! boundary of every machine; `weather` has throttling, stale reads and clocks that disagree; `replay` plays traces of
-//! the model.
+//! boundary of every machine; `weather` has throttling, stale reads and clocks that disagree; `unconfirmed` has
+//! sends that are never done; `replay` plays traces of the model.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -21,6 +21,7 @@ mod kill_points;
 mod refunds;
 mod relay;
 mod replay;
+mod unconfirmed;
 mod weather;
 
 use fault::{Setup, process::Program};

@@ -151,6 +151,9 @@ async fn schedule_25_a_payout_that_dies_anywhere_is_paid_once() {
         if ["look", "release"].contains(&effect) {
             world.script("pi_dies", &json!(["pending"])).await;
         }
+        if effect == "withdraw" {
+            world.script("pi_dies", &json!([{"status": 429, "kept": false}])).await;
+        }
         world.fleet.kill_after("payout", effect, 1);
         let id = world.asked_back("dies", "pi_dies").await;
         world.decide("acme", &id, "approve").await.expect(200);

@@ -1,8 +1,8 @@
 //! Traces in the form in which the model tells its counterexamples, played on the real functions.
 
 use crate::setup;
-use fault::replay::{Played, play, token};
-use model::{messages::STORIES, trace::Trace};
+use fault::replay::{self, Played, play, refunds::PAYMENT, token};
+use model::{messages::STORIES, refunds, trace::Trace};
 use protocol::content::Policy;
 use serde_json::{Value, json};
 
@@ -139,6 +139,7 @@ async fn every_story_of_the_model_ends_as_the_model_says() {
         ("unknown", 1, 1),
         ("unknown", 0, 0),
         ("unknown", 1, 1),
+        ("expired", 0, 0),
         ("sent", 3, 3),
     ];
     for (story, (status, calls, accepted)) in STORIES.iter().zip(ends) {
@@ -152,6 +153,38 @@ async fn every_story_of_the_model_ends_as_the_model_says() {
         let (message, ledger) = (played.world.message(id).await, played.world.calls(&token(0)));
         let taken = ledger.iter().filter(|call| call.accepted).count();
         assert_eq!((&message["status"], ledger.len(), taken), (&json!(status), calls, accepted), "{told}");
+        played.world.stop().await;
+    }
+}
+
+/// The same of refunds: where the model is after the last step, and after all that follows without faults.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_story_of_a_refund_ends_as_the_model_says() {
+    for story in refunds::STORIES {
+        let told = story.told().unwrap();
+        let trace = &told.trace;
+        let played = replay::refunds::play(setup(), &told).await.unwrap_or_else(|error| panic!("{error}\n{trace}"));
+        let word = |refund: &Value| {
+            let state = if refund["status"] == "approved" { &refund["payout"]["status"] } else { &refund["status"] };
+            state.as_str().unwrap().to_owned()
+        };
+        assert_eq!(
+            (word(&played.then).as_str(), played.calls),
+            (told.word, told.calls),
+            "after the last step: {trace}"
+        );
+        let made = played.world.paid(PAYMENT).len();
+        let drained = word(&played.world.refund(&played.id).await);
+        assert_eq!((drained.as_str(), made), (told.drained, told.made), "drained: {trace}");
+        let told_so = |result: &str| played.answers.iter().any(|answer| answer.body["result"] == result);
+        match story.outcome {
+            "a loser is told who approved" => assert!(told_so("already_approved"), "{:?}", played.answers),
+            "a loser is told that it is not pending" => {
+                let refused = played.answers.iter().filter(|answer| answer.status == 409);
+                assert_eq!(refused.count(), 1, "{:?}", played.answers);
+            }
+            _ => {}
+        }
         played.world.stop().await;
     }
 }

@@ -239,9 +239,18 @@ impl World {
     /// Receives without ever handling until SQS gives up on every copy of the deliveries queue. The consumers must be
     /// paused.
     pub async fn wear_out(&self, copies: usize) {
+        self.worn_out((DELIVERIES, DEAD), copies).await;
+    }
+
+    /// The same of the payouts queue.
+    pub async fn wear_out_payouts(&self, copies: usize) {
+        self.worn_out((PAYOUTS, PAYOUTS_DEAD), copies).await;
+    }
+
+    async fn worn_out(&self, (queue, dead): (&str, &str), copies: usize) {
         eventually("SQS moves the copies to the dead-letter queue", async || {
-            self.queues.take(DELIVERIES, 0).await;
-            (self.queues.held(DEAD) == copies && self.queues.held(DELIVERIES) == 0).then_some(())
+            self.queues.take(queue, 0).await;
+            (self.queues.held(dead) == copies && self.queues.held(queue) == 0).then_some(())
         })
         .await;
     }
@@ -438,8 +447,17 @@ impl World {
         }
     }
 
+    /// Lets time pass on every clock in some steps, as [`World::pass`] does, until it is `to_ms` and no later.
+    pub async fn pass_until(&self, to_ms: u64) {
+        for left in (1..=STEPS).rev() {
+            self.nobody_works().await;
+            let missing_ms = to_ms.saturating_sub(self.system.clock().now_ms());
+            self.advance_ms(missing_ms / left).await;
+        }
+    }
+
     /// Waits until no invocation is under way, in several looks: a poller may be on its way.
-    async fn nobody_works(&self) {
+    pub async fn nobody_works(&self) {
         let mut quiet = 0;
         eventually_behind(
             "nobody works",

@@ -4,6 +4,7 @@ use super::{Answer, PAYOUTS, PAYOUTS_DEAD, TestApp, eventually};
 use ::http::Method;
 use protocol::{
     answer::Reason,
+    ids::OwnerToken,
     refund::{
         Refund,
         id::{PayoutId, RefundId},
@@ -61,13 +62,14 @@ impl TestApp {
         assert!(matches!(wrote, RefundWrite::Written { .. }), "{wrote:?}");
     }
 
-    /// Stamps the first call of the current payout, as the payout function would.
+    /// Announces a call of the current payout, as the payout function would.
     pub(crate) async fn stamp(&self, id: &str) {
         let stored = self.stored_refund(id).await;
         let payout = stored.payout_id().unwrap();
         let timing = Timing::SHORT;
-        let Next::Stamp(next, expect) = next(&stored, payout, self.system.clock().now_ms(), &timing) else {
-            panic!("{id}: not a first call")
+        let (caller, now_ms) = (OwnerToken([0; 16]), self.system.clock().now_ms());
+        let Next::Stamp(next, expect) = next(&stored, payout, caller, now_ms, &timing) else {
+            panic!("{id}: not a call")
         };
         let wrote = self.system.store().write_refund(&next, expect).await;
         assert!(matches!(wrote, RefundWrite::Written { .. }), "{wrote:?}");
@@ -118,6 +120,13 @@ impl TestApp {
             (counts.visible == 0 && !self.system.control().is_busy("payout")).then_some(())
         })
         .await;
+    }
+
+    /// Lets nobody take a copy of a payout any more, and waits until nobody works on one.
+    pub(crate) async fn payouts_stop(&self) {
+        let control = self.system.control();
+        self.control(&json!({"payout": "pause"}));
+        eventually("the payouts that are worked on end", async || (!control.is_busy("payout")).then_some(())).await;
     }
 
     /// The amounts that the provider paid for a payment, each with its key, oldest first.

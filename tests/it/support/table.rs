@@ -46,6 +46,15 @@ impl Table {
         update.expression_attribute_values(":by", by).send().await.unwrap();
     }
 
+    /// Takes the time of its acceptance from a message, which nobody can read then.
+    pub(crate) async fn spoil_message(&self, id: &str) {
+        let (pk, _) = keys(id, 0);
+        #[expect(clippy::disallowed_methods, reason = "a hand that is not ours changes an item")]
+        let update = self.client.update_item();
+        let update = update.table_name(&self.name).key("pk", pk).key("sk", text("M"));
+        update.update_expression("REMOVE #at").expression_attribute_names("#at", "at").send().await.unwrap();
+    }
+
     /// Sets an attribute of a stored refund.
     pub(crate) async fn change_refund(&self, id: &str, name: &str, value: AttributeValue) {
         #[expect(clippy::disallowed_methods, reason = "a hand that is not ours changes an item")]

@@ -20,8 +20,10 @@
 //!   relay's query may be stale. The TTL deletion of a message item is not modelled: the clock decides, not the deletion.
 //! - **Sizes.** One to three requests, one or two chunks of one or two devices, one to three consumers, one relay, one
 //!   dead-letter handler; two faults, of any kinds (`MODEL_MORE_FAULTS`: more). Attempts never reach their limit.
+//! - **The hold and the audit** are in worlds of their own, with one fault besides. A hold is what whoever prepares is
+//!   told, set and lifted at any moment; who sets it, and its probes, are not here. The audit adds a copy at any moment.
 //! - **Not here:** records that cannot be read and entries that SQS refuses (parked), batches of more than ten entries,
-//!   the audit, throttling (a lost request), validation. `protocol`'s own tests have exact times, waits and counters.
+//!   throttling (a lost request), validation. `protocol`'s own tests have exact times, waits and counters.
 //!
 //! `refunds` is the model of decisions, payouts, their relay, dead letters, retries and events, with G7; its header says
 //! what it abstracts.

@@ -118,13 +118,29 @@ impl<A: Clone> Counterexample<A> {
         M: Tell<Action = A>,
     {
         let mut steps = Vec::new();
-        let mut state = model.init_states().into_iter().nth(self.first);
-        for action in &self.steps {
-            let Some(before) = state else { break };
-            steps.push(model.tell(&before, action));
-            state = model.next_state(&before, action.clone());
-        }
+        let state = self.walk(model, |before, action| steps.push(model.tell(before, action)));
         let then = state.map_or_else(Vec::new, |last| model.aftermath(&last, self.property));
         Trace::numbered(self.property, steps, then)
+    }
+
+    /// The state after the last step.
+    #[must_use]
+    pub fn last<M>(&self, model: &M) -> Option<M::State>
+    where
+        M: Model<Action = A>,
+    {
+        self.walk(model, |_, _| {})
+    }
+
+    fn walk<M>(&self, model: &M, mut see: impl FnMut(&M::State, &A)) -> Option<M::State>
+    where
+        M: Model<Action = A>,
+    {
+        let mut state = model.init_states().into_iter().nth(self.first)?;
+        for action in &self.steps {
+            see(&state, action);
+            state = model.next_state(&state, action.clone())?;
+        }
+        Some(state)
     }
 }

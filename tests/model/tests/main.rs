@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
+mod design;
 mod messages;
+mod once;
 mod pinned;
 mod refunds;
 mod shared;

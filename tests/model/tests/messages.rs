@@ -7,11 +7,14 @@ use model::{
         Fault::{self, Crash, Duplicate, Late, Lost, NotNow, Permanent, ProviderLost, Stall},
         choices,
     },
-    messages::{Asked, Config, Messages, STORIES},
+    messages::{Asked, Config, Messages, Mutation, STORIES},
+    shortest::shortest,
 };
 use protocol::content::Policy;
 use std::collections::BTreeSet;
 
+/// States that a search for one property may see.
+const STATES_MAX: usize = 2_000_000;
 const POLICIES: [Policy; 2] = [Policy::AtLeastOnce, Policy::AtMostOnce];
 
 /// What a search must meet somewhere, so that no check is vacuous.
@@ -125,6 +128,42 @@ fn two_projects_use_one_key() {
     let config = Config { consumers: 1, requests, ..Config::new(Policy::AtLeastOnce) };
     search(&mut pinned, "two projects", &[], config);
     pinned.judge();
+}
+
+/// The audit adds a copy at any moment, besides a fault.
+#[test]
+fn an_audit() {
+    let mut pinned = Pinned::default();
+    for policy in POLICIES {
+        for faults in budgets(1, &FAULTS) {
+            search(&mut pinned, "audit", &faults, Config { audits: 1, ..config(policy, &faults) });
+        }
+    }
+    pinned.judge();
+}
+
+/// The project is held at any moment and for any time, besides a fault: its copies wait by their successors.
+#[test]
+fn a_hold() {
+    let mut pinned = Pinned::default();
+    for policy in POLICIES {
+        for faults in budgets(1, &FAULTS) {
+            search(&mut pinned, "hold", &faults, Config { holds: 1, ..config(policy, &faults) });
+        }
+    }
+    assert!(pinned.reached.contains("a copy waits for a hold"));
+    pinned.judge();
+}
+
+/// Where nobody enqueues what an inline send has lost, the audit does.
+#[test]
+fn an_audit_repairs_what_the_relay_has_left() {
+    let mutation = Some(Mutation::NoRelay);
+    for audits in [0, 1] {
+        let model = Messages::new(Config { audits, mutation, ..config(Policy::AtLeastOnce, &[Crash]) });
+        let found = shortest(&model, "G4 whatever was accepted drains", STATES_MAX).map(|found| found.trace(&model));
+        assert_eq!(found.is_none(), audits > 0, "{found:?}");
+    }
 }
 
 /// The ways that the fault tests play on the real functions are found, and end where they say.

@@ -2,12 +2,17 @@
 
 use crate::{
     attempts::{Attempt, Chunk, Outcome},
-    evidence::{Call, Device, Fault, Harm, Message},
+    evidence::{Call, Device, Fault, Harm, Look, Message},
     oracle::{Promise, Verdict},
 };
 
 /// A call that began before its owner stood still arrives at most so long after that, in ms: its own limit.
 const LATE_MS: u64 = protocol::timing::Timing::PRODUCTION.call;
+
+/// Until when what it had under way arrives.
+fn late_ms(stall: &Fault) -> u64 {
+    stall.to_ms.saturating_add(LATE_MS)
+}
 
 /// One device's part of it.
 pub(crate) struct Case<'a> {
@@ -22,7 +27,7 @@ pub(crate) struct Case<'a> {
 
 impl Case<'_> {
     /// The attempt that a call belongs to.
-    fn attempt(&self, at_ms: u64) -> Option<&Attempt> {
+    pub(crate) fn attempt(&self, at_ms: u64) -> Option<&Attempt> {
         self.attempts.iter().find(|attempt| attempt.holds(at_ms))
     }
 
@@ -49,7 +54,6 @@ impl Case<'_> {
         }
         // Either it had called before it stood still, or its call was under way, and others called before or after that
         // arrived.
-        let late_ms = |fault: &Fault| fault.to_ms.saturating_add(LATE_MS);
         let stalled = |fault: &&Fault| {
             first.at_ms <= late_ms(fault)
                 && fault.from_ms <= second.at_ms
@@ -58,8 +62,15 @@ impl Case<'_> {
         self.stalls().find(stalled).map(|fault| fault.name)
     }
 
+    /// When those began that are the cause of a repeat by this name.
+    fn stalls_between(&self, name: &str, first: &Call, second: &Call) -> impl Iterator<Item = u64> {
+        let (first_ms, second_ms) = (first.at_ms, second.at_ms);
+        let touches = move |fault: &&Fault| first_ms <= late_ms(fault) && fault.from_ms <= second_ms;
+        self.stalls().filter(move |fault| fault.name == name).filter(touches).map(|fault| fault.from_ms)
+    }
+
     /// Whether a provider's acceptance of this call reached the table.
-    fn is_known(&self, call: &Call) -> bool {
+    pub(crate) fn is_known(&self, call: &Call) -> bool {
         let attempt = self.attempt(call.at_ms);
         let kept = attempt.filter(|attempt| attempt.outcome == Outcome::Kept);
         let heard = |attempt: &Attempt| {
@@ -68,11 +79,11 @@ impl Case<'_> {
         call.lost.is_none() && self.stalls().next().is_none() && kept.is_some_and(heard)
     }
 
-    /// The worst letter that the losses of all attempts can have led to.
-    fn worst(&self) -> Letter {
+    /// The worst letter that the losses of all attempts until then can have led to.
+    fn worst(&self, until_ms: u64) -> Letter {
         let mut letter = Letter::None;
-        for attempt in self.attempts {
-            let calls = || self.calls.iter().filter(|call| attempt.holds(call.at_ms));
+        for attempt in self.attempts.iter().filter(|attempt| attempt.from_ms <= until_ms) {
+            let calls = || self.calls.iter().filter(|call| attempt.holds(call.at_ms) && call.at_ms <= until_ms);
             let lost = matches!(attempt.outcome, Outcome::Lost(_))
                 || calls().any(|call| call.lost.is_some() && !call.error)
                 || self.answers.iter().any(|fault| attempt.holds(fault.from_ms));
@@ -87,14 +98,15 @@ impl Case<'_> {
         letter
     }
 
-    fn may_be_unknown(&self, end_ms: u64) -> bool {
-        let worst = self.worst();
-        if self.message.once || end_ms >= self.message.deliver_by_ms {
+    /// Whether what was lost until then allows the word.
+    pub(crate) fn may_be_unknown(&self, until_ms: u64) -> bool {
+        let worst = self.worst(until_ms);
+        if self.message.once || until_ms >= self.message.deliver_by_ms {
             return worst != Letter::None;
         }
         // A lost answer, then refused for good; or so many losses that nobody asks again. In either order: an owner
         // that stood still may record its refusal last.
-        let refused = self.calls.iter().any(|call| call.permanent);
+        let refused = self.calls.iter().any(|call| call.permanent && call.at_ms <= until_ms);
         worst == Letter::Unknown || (refused && worst != Letter::None)
     }
 
@@ -116,6 +128,8 @@ impl Case<'_> {
                 let all = stalled || self.attempts.iter().all(kept);
                 !maybe && all && end_ms >= self.message.deliver_by_ms && refusals.next().is_none()
             }
+            // The last GET named fewer devices than the message has.
+            "" => false,
             _ => true,
         }
     }
@@ -129,7 +143,7 @@ impl Case<'_> {
             "{} of {}, {policy}: {:?}, calls {calls:?}, lost answers {:?}, attempts {:?}, {:?}",
             device.token,
             message.id,
-            device.words,
+            device.looks.iter().map(|look| (look.told_ms, &look.word)).collect::<Vec<_>>(),
             self.answers.iter().map(|fault| (fault.from_ms, fault.name)).collect::<Vec<_>>(),
             self.attempts.iter().map(|attempt| (attempt.from_ms, attempt.outcome)).collect::<Vec<_>>(),
             self.chunk
@@ -138,12 +152,16 @@ impl Case<'_> {
 
     /// Reports every promise that is broken.
     pub(crate) fn judge(&self, end_ms: u64, verdict: &mut Verdict) {
-        let word = self.device.words.last().map_or("", String::as_str);
+        let looks = self.device.looks.split_last();
+        let word = looks.map_or("", |(last, _)| last.word.as_str());
         *verdict.words.entry(word.to_owned()).or_default() += 1;
         let accepted: Vec<&Call> = self.calls.iter().copied().filter(|call| call.accepted).collect();
         for pair in accepted.windows(2) {
             match self.cause(pair[0], pair[1]) {
-                Some(name) => *verdict.repeated.entry(name).or_default() += 1,
+                Some(name) => {
+                    *verdict.repeated.entry(name).or_default() += 1;
+                    verdict.stalls_that_repeat.extend(self.stalls_between(name, pair[0], pair[1]));
+                }
                 None => verdict.report(Promise::RepeatedOutside, self.story()),
             }
         }
@@ -175,7 +193,12 @@ impl Case<'_> {
             }
             _ => verdict.report(Promise::Lost, self.story()),
         }
-        if goes_back(&self.device.words) {
+        for look in looks.map_or(&[][..], |(_, earlier)| earlier) {
+            if let Some((promise, why)) = self.wrong(look) {
+                verdict.report(promise, format!("{:?} at {}, {why}: {}", look.word, look.told_ms, self.story()));
+            }
+        }
+        if goes_back(&self.device.looks) {
             verdict.report(Promise::WentBack, self.story());
         }
     }
@@ -190,9 +213,9 @@ enum Letter {
     Unknown,
 }
 
-fn goes_back(words: &[String]) -> bool {
-    words.windows(2).any(|pair| {
-        let (earlier, later) = (pair[0].as_str(), pair[1].as_str());
+fn goes_back(looks: &[Look]) -> bool {
+    looks.windows(2).any(|pair| {
+        let (earlier, later) = (pair[0].word.as_str(), pair[1].word.as_str());
         rank(earlier) > rank(later)
             || (rank(earlier) == FINAL && earlier != later)
             || (earlier == "unknown" && !matches!(later, "unknown" | "sent"))

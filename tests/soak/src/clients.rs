@@ -14,16 +14,34 @@ const TRIES_MAX: usize = 12;
 /// Requests to the table that are lost when no record of an attempt arrives: more than an invocation tries.
 const RECORDS_LOST: u32 = 12;
 
+/// One look at a message: the words of its devices, and when, by the clock of the system.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) asked_ms: u64,
+    pub(crate) told_ms: u64,
+    pub(crate) words: Vec<String>,
+}
+
 /// What a client heard, and the words of its devices when it looked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heard {
     /// Every answer.
     pub(crate) answers: Vec<Answer>,
     /// Every look at the devices' words.
-    pub(crate) looks: Vec<Vec<String>>,
+    pub(crate) looks: Vec<Seen>,
+    /// The statuses of looks that showed nothing.
+    pub(crate) not_shown: Vec<u16>,
 }
 
 impl Heard {
+    /// Takes a look, or the status of one that showed nothing.
+    pub(crate) fn sees(&mut self, look: Result<Seen, u16>) {
+        match look {
+            Ok(seen) => self.looks.push(seen),
+            Err(status) => self.not_shown.push(status),
+        }
+    }
+
     /// The id that it was told first.
     #[must_use]
     pub(crate) fn id(&self) -> Option<&str> {
@@ -77,8 +95,8 @@ pub(crate) async fn run(world: &World, weather: &Weather, send: &Send, looks: bo
         until_answered(world, send, *repeat, &mut heard).await;
     }
     if looks && let Some(id) = heard.id() {
-        let words = words(world, id).await;
-        heard.looks.extend(words);
+        let seen = look(world, id).await;
+        heard.sees(seen);
     }
     heard
 }
@@ -99,15 +117,21 @@ async fn until_answered(world: &World, send: &Send, repeat: Repeat, heard: &mut 
     }
 }
 
-/// The words of a message's devices, if the API can say them now.
-pub(crate) async fn words(world: &World, id: &str) -> Option<Vec<String>> {
-    let answer = world.get(&format!("/v1/messages/{id}")).await;
-    (answer.status == 200).then(|| words_of(&answer.body))
+/// The words of a message's devices, or the status of an answer that is not 200.
+pub(crate) async fn look(world: &World, id: &str) -> Result<Seen, u16> {
+    let (answer, seen) = get(world, &format!("/v1/messages/{id}")).await;
+    if answer.status == 200 { Ok(seen) } else { Err(answer.status.as_u16()) }
 }
 
-/// The words in an answer to a GET.
-#[must_use]
-pub(crate) fn words_of(body: &Value) -> Vec<String> {
+/// A GET of a message, and the words in its answer.
+pub(crate) async fn get(world: &World, path: &str) -> (http::Answer, Seen) {
+    let asked_ms = world.system.clock().now_ms();
+    let answer = world.get(path).await;
+    let (told_ms, words) = (world.system.clock().now_ms(), words_of(&answer.body));
+    (answer, Seen { asked_ms, told_ms, words })
+}
+
+fn words_of(body: &Value) -> Vec<String> {
     let deliveries = body["deliveries"].as_array().map_or(&[][..], Vec::as_slice);
     deliveries.iter().map(|device| device["status"].as_str().unwrap_or_default().to_owned()).collect()
 }

@@ -26,13 +26,24 @@ pub struct Answer {
     pub said: Said,
 }
 
+/// A word of a device as GET said it, and when, by the clock of the system.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// When it was asked for, in ms: what was done before must be in it.
+    pub asked_ms: u64,
+    /// When it was told: what was done after cannot be in it.
+    pub told_ms: u64,
+    /// The word.
+    pub word: String,
+}
+
 /// A device of a message.
 #[derive(Clone, Debug)]
 pub struct Device {
     /// Its token.
     pub token: String,
-    /// Its words as GET said them, oldest first; the last one is the word after the drain.
-    pub words: Vec<String>,
+    /// Every look at it, oldest first; the last one is that after the drain.
+    pub looks: Vec<Look>,
 }
 
 /// A message as the table has it.
@@ -151,6 +162,10 @@ pub struct Evidence {
     pub works: Vec<Work>,
     /// Every move of the clocks: the times just before and just after it, in ms.
     pub jumps: Vec<(u64, u64)>,
+    /// Looks at messages whose ids were answered.
+    pub looks: usize,
+    /// Those of them that showed nothing: the id and the status.
+    pub not_shown: Vec<(String, u16)>,
     /// When the words after the drain were read, in ms.
     pub end_ms: u64,
 }

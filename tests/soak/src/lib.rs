@@ -14,6 +14,7 @@ mod case;
 mod clients;
 mod dice;
 pub mod evidence;
+mod looks;
 pub mod oracle;
 #[cfg(test)]
 mod oracle_tests;

@@ -6,7 +6,7 @@
 use crate::{
     attempts::{Chunk, Outcome},
     case::Case,
-    evidence::{Call, Device, Evidence, Fault, Hit, Key, Message, Said},
+    evidence::{Call, Device, Evidence, Fault, Harm, Hit, Key, Message, Said},
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -47,10 +47,18 @@ pub struct Verdict {
     pub mismatches: usize,
     /// Requests that were answered with nothing that helps.
     pub unanswered: usize,
+    /// Looks at messages by their ids.
+    pub looks: usize,
+    /// Looks that were answered with nothing that helps.
+    pub not_shown: usize,
     /// Devices by their last word.
     pub words: BTreeMap<String, usize>,
     /// Devices that got a message more than once, by the fault that explains it.
     pub repeated: BTreeMap<&'static str, usize>,
+    /// When the consumers that stood still did so.
+    pub stalls: BTreeSet<u64>,
+    /// Those of them that explain a repeat.
+    pub stalls_that_repeat: BTreeSet<u64>,
     /// Every broken promise, with its story.
     pub broken: Vec<(Promise, String)>,
 }
@@ -71,7 +79,8 @@ impl Verdict {
 #[must_use]
 pub fn judge(evidence: &Evidence) -> Verdict {
     let court = Court::new(evidence);
-    let mut verdict = Verdict::default();
+    let stalls = evidence.faults.iter().filter(|fault| fault.harm == Harm::Stalled).map(|fault| fault.from_ms);
+    let mut verdict = Verdict { stalls: stalls.collect(), ..Verdict::default() };
     let mut asked = HashSet::new();
     for key in &evidence.keys {
         answers(key, &mut verdict);
@@ -80,6 +89,14 @@ pub fn judge(evidence: &Evidence) -> Verdict {
         let of = |device| (message.id.as_str(), device, Some(message.variant));
         asked.extend(message.devices.iter().map(|device| of(device.token.as_str())));
         court.message(message, &mut verdict);
+    }
+    verdict.looks = evidence.looks;
+    for (id, status) in &evidence.not_shown {
+        match status {
+            502..=504 => verdict.not_shown += 1,
+            404 => verdict.report(Promise::Lost, format!("{id}: accepted, and GET says 404")),
+            _ => verdict.report(Promise::Answers, format!("{id}: GET says {status}")),
+        }
     }
     for call in &evidence.calls {
         if !asked.contains(&(call.message.as_str(), call.token.as_str(), call.variant)) {

@@ -1,7 +1,7 @@
 //! The oracle can fail: each kind of wrong evidence is reported as what it is, and the right one is not.
 
 use crate::{
-    evidence::{Answer, Call, Device, Evidence, Fault, Harm, Hit, Key, Message, Said, Work, Write},
+    evidence::{Answer, Call, Device, Evidence, Fault, Harm, Hit, Key, Look, Message, Said, Work, Write},
     oracle::{Promise, Verdict, judge},
 };
 use protocol::timing::Timing;
@@ -42,10 +42,16 @@ fn fault(at_ms: u64, harm: Harm) -> Fault {
     Fault { name: "a fault", hit, from_ms: at_ms, to_ms: at_ms, harm }
 }
 
-/// One message to one device that ended with this word after these calls.
+/// One message to one device that was read so in the end, after these calls.
 fn ended(once: bool, words: &[&str], calls: Vec<Call>) -> Evidence {
-    let words = words.iter().map(|word| (*word).to_owned()).collect();
-    let devices = vec![Device { token: "t".to_owned(), words }];
+    let times = 1_001 - words.len() as u64..;
+    seen(once, &times.zip(words.iter().copied()).collect::<Vec<_>>(), calls)
+}
+
+/// The same, with the time of each look.
+fn seen(once: bool, looks: &[(u64, &str)], calls: Vec<Call>) -> Evidence {
+    let look = |(at_ms, word): &(u64, &str)| Look { asked_ms: *at_ms, told_ms: *at_ms, word: (*word).to_owned() };
+    let devices = vec![Device { token: "t".to_owned(), looks: looks.iter().map(look).collect() }];
     let message = Message { id: "m".to_owned(), variant: 0, once, deliver_by_ms: FAR, devices };
     let answers = vec![said(0, Said::Queued("m".to_owned()))];
     let keys = vec![Key { key: "k".to_owned(), answers, message: Some(message) }];
@@ -68,7 +74,8 @@ fn what_went_well_is_not_reported() {
     let attempt = (of_chunk(&[1]), of_chunk(&[2]), vec![work(1, 3, None)]);
     let (claims, records, works) = attempt;
     only(&Evidence { claims, records, works, ..ended(true, &["unknown"], vec![lost(1, true)]) }, &[]);
-    only(&ended(true, &["unknown", "sent"], vec![lost(1, true)]), &[]);
+    let (claims, records, works) = (of_chunk(&[1]), of_chunk(&[2]), vec![work(1, 3, None)]);
+    only(&Evidence { claims, records, works, ..ended(true, &["unknown", "sent"], vec![lost(1, true)]) }, &[]);
     only(&Evidence { end_ms: FAR, ..ended(false, &["expired"], Vec::new()) }, &[]);
 }
 
@@ -308,11 +315,85 @@ fn what_another_process_wrote_is_no_record_of_the_attempt() {
 
 #[test]
 fn a_status_that_goes_back() {
-    let back = &[Promise::WentBack];
-    for words in [["sent", "sending", "sent"], ["unknown", "sending", "sent"], ["failed", "expired", "sent"]] {
-        only(&ended(false, &words, vec![call(1, true)]), back);
+    let (back, unexplained) = (Promise::WentBack, Promise::UnknownUnexplained);
+    only(&ended(false, &["sent", "sending", "sent"], vec![call(1, true)]), &[back]);
+    only(&ended(false, &["unknown", "sending", "sent"], vec![call(1, true)]), &[unexplained, back]);
+    let contradicted = Promise::Contradicted;
+    let twice = &[contradicted, contradicted, back];
+    only(&ended(false, &["failed", "expired", "sent"], vec![call(1, true)]), twice);
+    only(&ended(false, &["unknown", "failed"], vec![call(1, false)]), &[unexplained, back]);
+}
+
+/// A message that was claimed at 10,000, accepted and recorded, and read once before the end.
+fn looked(at_ms: u64, word: &str, call: Call, record_ms: u64) -> Evidence {
+    let last = if call.accepted { "sent" } else { "failed" };
+    let (claims, records) = (of_chunk(&[10_000]), of_chunk(&[record_ms]));
+    let works = vec![work(9_000, record_ms, None)];
+    let looks = [(at_ms, word), (FAR, last)];
+    Evidence { claims, records, works, end_ms: FAR, ..seen(false, &looks, vec![call]) }
+}
+
+#[test]
+fn a_look_is_judged_at_its_time() {
+    let contradicted = &[Promise::Contradicted];
+    let accepted = |at_ms: u64, word: &str| looked(at_ms, word, call(11_000, true), 12_000);
+    only(&accepted(9_999, "pending"), &[]);
+    // The claim was stored.
+    only(&accepted(10_000, "pending"), contradicted);
+    only(&accepted(11_999, "sending"), &[]);
+    // The acceptance was stored.
+    only(&accepted(12_000, "sending"), contradicted);
+    only(&accepted(11_000, "sent"), &[]);
+    only(&accepted(10_999, "sent"), contradicted);
+    let refused = |at_ms: u64, word: &str| looked(at_ms, word, call(11_000, false), 12_000);
+    only(&refused(11_000, "failed"), &[]);
+    only(&refused(10_999, "failed"), contradicted);
+}
+
+#[test]
+fn a_look_is_not_too_early_for_the_deadline_and_not_too_late_for_being_under_way() {
+    let (skew, given_up) = (Timing::PRODUCTION.skew, Timing::PRODUCTION.lease + Timing::PRODUCTION.skew);
+    let expired = |at_ms: u64, word: &str| {
+        let end_ms = 2 * FAR;
+        Evidence { end_ms, ..seen(false, &[(at_ms, word), (end_ms, "expired")], Vec::new()) }
+    };
+    only(&expired(FAR - skew, "expired"), &[]);
+    only(&expired(FAR - skew - 1, "expired"), &[Promise::Contradicted]);
+    for word in ["pending", "sending"] {
+        only(&expired(FAR + given_up + skew, word), &[]);
+        only(&expired(FAR + given_up + skew + 1, word), &[Promise::Contradicted]);
     }
-    only(&ended(false, &["unknown", "failed"], vec![call(1, false)]), back);
+}
+
+#[test]
+fn a_look_that_says_unknown_needs_a_cause_before_it() {
+    let (skew, given_up) = (Timing::PRODUCTION.skew, Timing::PRODUCTION.lease + Timing::PRODUCTION.skew);
+    let after = |at_ms: u64, deliver_by_ms: u64| {
+        let (claims, records) = (of_chunk(&[100_000]), of_chunk(&[160_000]));
+        let looks = [(at_ms, "unknown"), (FAR, "sent")];
+        let works = vec![work(90_000, 160_000, None)];
+        let calls = vec![lost(150_000, true)];
+        let mut evidence = Evidence { claims, records, works, end_ms: FAR, ..seen(true, &looks, calls) };
+        evidence.keys[0].message.as_mut().unwrap().deliver_by_ms = deliver_by_ms;
+        evidence
+    };
+    let unexplained = &[Promise::UnknownUnexplained];
+    // A process's clock may be ahead.
+    only(&after(150_000 - skew, FAR), &[]);
+    only(&after(150_000 - skew - 1, FAR), unexplained);
+    // By the clock rule, while the claim stood and nothing was stored.
+    let deliver_by = 140_000 - given_up;
+    only(&after(140_001 - skew, deliver_by), &[]);
+    only(&after(140_000 - skew, deliver_by), unexplained);
+}
+
+#[test]
+fn stalls_are_counted_and_those_that_explain_a_repeat() {
+    let stall = |from_ms, to_ms| Fault { from_ms, to_ms, ..fault(0, Harm::Stalled) };
+    let faults = vec![stall(20, 40), stall(70, 80)];
+    let calls = vec![call(10, true), call(50, true)];
+    let verdict = only(&Evidence { faults, ..ended(false, &["sent"], calls) }, &[]);
+    assert_eq!((verdict.stalls.len(), verdict.stalls_that_repeat), (2, [20].into()));
 }
 
 #[test]
@@ -352,4 +433,18 @@ fn a_call_that_nobody_asked_for() {
     // The content of the request that lost.
     evidence.calls = vec![Call { variant: Some(1), ..call(1, true) }];
     only(&evidence, &[Promise::Unasked]);
+}
+
+#[test]
+fn a_look_that_shows_nothing() {
+    let of = |status: u16| {
+        let not_shown = vec![("m".to_owned(), status)];
+        Evidence { looks: 2, not_shown, ..ended(false, &["sent"], vec![call(1, true)]) }
+    };
+    let verdict = only(&of(503), &[]);
+    assert_eq!((verdict.looks, verdict.not_shown), (2, 1));
+    only(&of(404), &[Promise::Lost]);
+    only(&of(500), &[Promise::Answers]);
+    // The last GET left the device out.
+    only(&ended(false, &[""], Vec::new()), &[Promise::Contradicted, Promise::Lost]);
 }

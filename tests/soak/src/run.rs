@@ -1,7 +1,7 @@
 //! One soak: rounds of sends under all faults, a drain without any, and the evidence for the oracle.
 
 use crate::{
-    clients::{self, Heard, words_of},
+    clients::{self, Heard, Seen},
     dice::Dice,
     evidence::{Device, Evidence, Key, Message},
     oracle::judge,
@@ -108,11 +108,13 @@ impl Soak {
         self.tally.add("deliver paused", 1);
         self.send(world, pause, end).await;
         self.weather.release();
-        self.weather.end(world, &mut self.tally);
-        self.weather.before_time_passes(world);
         if round.is_multiple_of(2) {
+            // The network's faults go on for the dead letters.
+            self.weather.before_letters(world, &mut dice, round.is_multiple_of(4), &mut self.tally);
             wear_out(world, &mut self.tally).await;
         }
+        self.weather.end(world, &mut self.tally);
+        self.weather.before_time_passes(world);
         if round % 3 == 2 {
             // What was not worth more than that is too late when the consumers go on.
             world.pass(world.timing.ttl_floor + 1_000).await;
@@ -164,47 +166,62 @@ impl Soak {
             let at = dice.below(self.heard.len());
             let heard = &mut self.heard[at];
             if let Some(id) = heard.id().map(ToOwned::to_owned) {
-                heard.looks.extend(clients::words(world, &id).await);
+                heard.sees(clients::look(world, &id).await);
             }
         }
     }
 
     async fn end(mut self, world: &World) -> Summary {
+        // Nothing fails any more: each message is found by its id and by its key.
+        let last = stream::iter(&self.heard).map(|heard| last_look(world, heard)).buffered(CLIENTS);
+        let last: Vec<Option<Result<Seen, u16>>> = last.collect().await;
+        for (heard, last) in self.heard.iter_mut().zip(last) {
+            last.into_iter().for_each(|last| heard.sees(last));
+        }
         let stored = stream::iter(&self.sends).map(|send| stored(world, &send.key)).buffered(CLIENTS);
-        let stored: Vec<Option<(Message, Vec<String>)>> = stored.collect().await;
+        let stored: Vec<Option<(Message, Seen)>> = stored.collect().await;
         let end_ms = world.system.clock().now_ms();
         let ledger = world.system.sandbox().ledger(None);
         assert!(ledger.first().is_none_or(|entry| entry.seq == 1), "the ledger forgot its first entries");
         let calls = self.witness.calls(&ledger, &self.sends, &mut self.tally);
-        let mut requests = 0;
+        let (mut requests, mut looks, mut not_shown) = (0, 0, Vec::new());
         let mut keys = Vec::new();
         for ((send, heard), stored) in self.sends.iter().zip(&mut self.heard).zip(stored) {
             requests += heard.answers.len();
+            looks += heard.looks.len() + heard.not_shown.len();
+            let id = heard.id().unwrap_or_default().to_owned();
+            not_shown.extend(heard.not_shown.iter().map(|status| (id.clone(), *status)));
             let message = stored.map(|(mut message, last)| {
                 heard.looks.push(last);
                 for (at, device) in message.devices.iter_mut().enumerate() {
-                    device.words = by_device(&heard.looks, at);
+                    device.looks = by_device(&heard.looks, at);
                 }
                 message
             });
             keys.push(Key { key: send.key.clone(), answers: heard.answers.clone(), message });
         }
         let Witness { faults, records, claims, works, jumps, .. } = self.witness;
-        let verdict = judge(&Evidence { keys, calls, faults, records, claims, works, jumps, end_ms });
+        let verdict = judge(&Evidence { keys, calls, faults, records, claims, works, jumps, looks, not_shown, end_ms });
         Summary { seed: self.seed, sends: self.sends.len(), requests, verdict, tally: self.tally }
     }
 }
 
+/// The message by its id, if its client knows that.
+async fn last_look(world: &World, heard: &Heard) -> Option<Result<Seen, u16>> {
+    let id = heard.id()?;
+    Some(clients::look(world, id).await)
+}
+
 /// What is stored under a key, from the table, and its devices' words, from the API.
-async fn stored(world: &World, key: &str) -> Option<(Message, Vec<String>)> {
-    let answer = world.get(&format!("/v1/messages?idempotency_key={key}")).await;
+async fn stored(world: &World, key: &str) -> Option<(Message, Seen)> {
+    let (answer, seen) = clients::get(world, &format!("/v1/messages?idempotency_key={key}")).await;
     if answer.status == 404 {
         return None;
     }
     let answer = answer.expect(200);
     let id = answer.id();
     let message = world.system.store().message_alone(MessageId::parse(&id).unwrap()).await.unwrap().unwrap();
-    let devices = message.devices.iter().map(|device| Device { token: device.token.0.clone(), words: Vec::new() });
+    let devices = message.devices.iter().map(|device| Device { token: device.token.0.clone(), looks: Vec::new() });
     let variant = message.content.notification.as_ref().and_then(|shown| scripts::variant(&shown.title));
     let message = Message {
         id,
@@ -213,5 +230,5 @@ async fn stored(world: &World, key: &str) -> Option<(Message, Vec<String>)> {
         deliver_by_ms: message.deliver_by_ms,
         devices: devices.collect(),
     };
-    Some((message, words_of(&answer.body)))
+    Some((message, seen))
 }

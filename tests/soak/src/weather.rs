@@ -1,7 +1,7 @@
 //! The faults of a run: which one comes before which send, and who pauses when. Decided by the seed.
 
-use crate::{dice::Dice, tally::Tally};
-use fault::{Action, Rule, World, proxy::Failure, proxy::Handle, queues::DEAD, queues::DELIVERIES};
+use crate::{dice::Dice, tally::Tally, witness::REDRIVE};
+use fault::{Action, Rule, World, proxy::Failure, proxy::Handle, queues::DEAD, queues::DELIVERIES, wait::eventually};
 use serde_json::json;
 use std::sync::{Mutex, PoisonError};
 
@@ -114,6 +114,24 @@ impl Weather {
         locked(&self.armed).push(function);
     }
 
+    /// What dead letters meet, besides the rules that are still there: the deaths of others are over, and either the
+    /// function that reads them dies (`dies`), or sends of its own fail.
+    pub(crate) fn before_letters(&self, world: &World, dice: &mut Dice, dies: bool, tally: &mut Tally) {
+        self.disarm(world, tally);
+        if dies {
+            world.fleet.kill_after("dead_letter", "read", 1);
+            locked(&self.armed).push("dead_letter");
+            return;
+        }
+        let action = match *dice.pick(&["drop_request", "error", "fail_entries"]) {
+            "fail_entries" => Action::FailEntries(vec![0]),
+            other => self::action(dice, "SendMessageBatch", other),
+        };
+        // As often as the SDK tries at least.
+        let times = u32::try_from(dice.between(3, 6)).unwrap_or(3);
+        self.until_round_ends(world.rule(Rule::new("SendMessageBatch", action).key(REDRIVE).times(times)));
+    }
+
     /// One more death of each function that works only when time passes.
     pub(crate) fn before_time_passes(&self, world: &World) {
         // Where each invocation comes by.
@@ -138,6 +156,11 @@ impl Weather {
     /// Ends all of it, and counts the deaths.
     pub(crate) fn end(&self, world: &World, tally: &mut Tally) {
         locked(&self.rules).drain(..).for_each(|rule| rule.remove());
+        self.disarm(world, tally);
+    }
+
+    /// Ends the deaths alone.
+    fn disarm(&self, world: &World, tally: &mut Tally) {
         let left = world.fleet.disarm();
         let mut armed = std::mem::take(&mut *locked(&self.armed));
         for function in left {
@@ -165,7 +188,8 @@ fn action(dice: &mut Dice, operation: &str, action: &str) -> Action {
     }
 }
 
-/// Receives copies without handling them until SQS gives up on some. The consumers must be paused.
+/// Receives copies without handling them until SQS gives up on some, and lets their function meet them. The consumers
+/// must be paused.
 pub(crate) async fn wear_out(world: &World, tally: &mut Tally) {
     world.control(&json!({"dead_letter": "pause"}));
     for _ in 0..WEAR_MAX {
@@ -175,4 +199,6 @@ pub(crate) async fn wear_out(world: &World, tally: &mut Tally) {
     }
     tally.add("copies worn out", world.queues.held(DEAD));
     world.control(&json!({"dead_letter": "resume"}));
+    eventually("every dead letter is met", async || (world.queues.visible(DEAD) == 0).then_some(())).await;
+    world.nobody_works().await;
 }

@@ -1,7 +1,8 @@
 //! What the proxy, the processes and the ledger saw, in the oracle's words.
 
 use crate::{
-    evidence::{Call, Fault, Harm, Hit, Work, Write},
+    clients::Seen,
+    evidence::{Call, Fault, Harm, Hit, Look, Work, Write},
     plan::Send,
     scripts::{is_ambiguous, is_permanent, message_of, silence_says_nothing, variant_of},
     tally::Tally,
@@ -17,6 +18,11 @@ use std::collections::HashSet;
 
 /// Devices of the messages with which `World::drained` knows that the relay is done.
 const BARRIER: &str = "barrier-";
+
+/// What a copy of the dead-letter function holds, and no other.
+pub(crate) const REDRIVE: &str = "redrive";
+/// What happens to a send that never arrives.
+const NOT_SENT: [&str; 3] = ["drop_request", "error", "fail_entries"];
 
 /// What was seen so far.
 #[derive(Clone, Debug, Default)]
@@ -80,6 +86,8 @@ impl Witness {
         for exchange in world.proxy.take_log() {
             if let Some(done) = exchange.done {
                 tally.add(&format!("{}: {done}", side(&exchange.operation)), 1);
+                let redrive = exchange.operation == "SendMessageBatch" && exchange.holds(REDRIVE);
+                tally.add("queue: a re-drive failed", usize::from(redrive && NOT_SENT.contains(&done)));
             }
             match exchange.operation.as_str() {
                 "fcm" | "apns" => self.call(&exchange, tally),
@@ -210,8 +218,12 @@ fn kind(entry: &Entry) -> &'static str {
     }
 }
 
-/// The words of every look at a message, device by device.
+/// Every look at one device of a message; where a look did not name it, its word is empty.
 #[must_use]
-pub(crate) fn by_device(looks: &[Vec<String>], device: usize) -> Vec<String> {
-    looks.iter().filter_map(|look| look.get(device).cloned()).collect()
+pub(crate) fn by_device(looks: &[Seen], device: usize) -> Vec<Look> {
+    let look = |seen: &Seen| {
+        let (asked_ms, told_ms) = (seen.asked_ms, seen.told_ms);
+        Look { asked_ms, told_ms, word: seen.words.get(device).cloned().unwrap_or_default() }
+    };
+    looks.iter().map(look).collect()
 }

@@ -21,6 +21,8 @@ struct Series {
     namespace: &'static str,
     metric: &'static str,
     dimension: Option<(&'static str, Of)>,
+    /// A second dimension.
+    also: Option<(&'static str, Of)>,
 }
 
 /// How several metrics become one number.
@@ -28,8 +30,10 @@ struct Series {
 enum Joined {
     /// There is one.
     Alone,
-    /// All together, one that says nothing counting as 0.
+    /// All together: they are always written together, so that none takes the others with it by its silence.
     Sum,
+    /// There is one, and its silence counts as 0.
+    Filled,
     /// In these words of metric math.
     By(&'static str),
 }
@@ -43,33 +47,49 @@ struct Row {
     statistic: &'static str,
     /// In seconds.
     period: u64,
-    /// It calls when so many of so many periods are above the threshold.
+    /// It calls when so many of so many periods are beyond the threshold.
     periods: (u64, u64),
     threshold: u64,
+    /// On which side of it.
+    comparison: &'static str,
     missing: &'static str,
     /// It ends when what it tells of ends, and says so. The others tell of something that happened: when they are quiet
     /// again, nobody has mended it yet.
     ends: bool,
 }
 
+const fn series(
+    id: &'static str,
+    namespace: &'static str,
+    metric: &'static str,
+    dimension: Option<(&'static str, Of)>,
+) -> Series {
+    Series { id, namespace, metric, dimension, also: None }
+}
+
 const fn lambda(id: &'static str, metric: &'static str, function: &'static str) -> Series {
-    Series { id, namespace: "AWS/Lambda", metric, dimension: Some(("FunctionName", Of::Parameter(function))) }
+    series(id, "AWS/Lambda", metric, Some(("FunctionName", Of::Parameter(function))))
 }
 
 const fn sqs(id: &'static str, metric: &'static str, queue: &'static str) -> Series {
-    Series { id, namespace: "AWS/SQS", metric, dimension: Some(("QueueName", Of::Parameter(queue))) }
+    series(id, "AWS/SQS", metric, Some(("QueueName", Of::Parameter(queue))))
 }
 
 const fn gateway(id: &'static str, metric: &'static str) -> Series {
-    Series { id, namespace: "AWS/ApiGateway", metric, dimension: Some(("ApiId", Of::Parameter("HttpApiId"))) }
+    series(id, "AWS/ApiGateway", metric, Some(("ApiId", Of::Parameter("HttpApiId"))))
 }
 
 const fn table(id: &'static str, metric: &'static str) -> Series {
-    Series { id, namespace: "AWS/DynamoDB", metric, dimension: Some(("TableName", Of::Parameter("Table"))) }
+    series(id, "AWS/DynamoDB", metric, Some(("TableName", Of::Parameter("Table"))))
+}
+
+/// Of the table's one global index. A local one has the table's own throughput.
+const fn index(id: &'static str, metric: &'static str) -> Series {
+    Series { also: Some(("GlobalSecondaryIndexName", Of::Word("refunds"))), ..table(id, metric) }
 }
 
 const fn ours(id: &'static str, metric: &'static str, dimension: Option<(&'static str, Of)>) -> Series {
-    Series { id, namespace: "Sendonce", metric, dimension }
+    series(id, "Sendonce", metric, dimension)
 }
 
 const VISIBLE: &str = "ApproximateNumberOfMessagesVisible";
@@ -79,7 +99,34 @@ const AGE: &str = "ApproximateAgeOfOldestMessage";
 /// One metric, the sum of five minutes, above 0.
 const fn row(alarm: &'static str, series: &'static [Series]) -> Row {
     let (joined, statistic, missing) = (Joined::Alone, "Sum", "notBreaching");
-    Row { alarm, series, joined, statistic, period: 300, periods: (1, 1), threshold: 0, missing, ends: true }
+    let comparison = "GreaterThanThreshold";
+    Row {
+        alarm,
+        series,
+        joined,
+        statistic,
+        period: 300,
+        periods: (1, 1),
+        threshold: 0,
+        comparison,
+        missing,
+        ends: true,
+    }
+}
+
+/// The same in three periods in a row.
+const fn lasting(alarm: &'static str, series: &'static [Series]) -> Row {
+    Row { periods: (3, 3), ..row(alarm, series) }
+}
+
+/// The same for letters of one queue, in whatever state.
+const fn letters(alarm: &'static str, series: &'static [Series]) -> Row {
+    Row { joined: Joined::Sum, statistic: "Maximum", ..lasting(alarm, series) }
+}
+
+/// In three periods of four, since the last one may be filled because it is late.
+const fn filled(alarm: &'static str, series: &'static [Series]) -> Row {
+    Row { joined: Joined::Filled, periods: (3, 4), ..row(alarm, series) }
 }
 
 const ALARMS: &[Row] = &[
@@ -88,20 +135,11 @@ const ALARMS: &[Row] = &[
         threshold: 300_000,
         ..row("RelayBehind", &[lambda("", "IteratorAge", "RelayFunction")])
     },
-    Row {
-        joined: Joined::Sum,
-        statistic: "Maximum",
-        periods: (3, 3),
-        ..row(
-            "DeadLetters",
-            &[
-                sqs("visible", VISIBLE, "DeliveriesDeadQueue"),
-                sqs("hidden", HIDDEN, "DeliveriesDeadQueue"),
-                sqs("visiblePayouts", VISIBLE, "PayoutsDeadQueue"),
-                sqs("hiddenPayouts", HIDDEN, "PayoutsDeadQueue"),
-            ],
-        )
-    },
+    letters(
+        "DeadLetters",
+        &[sqs("visible", VISIBLE, "DeliveriesDeadQueue"), sqs("hidden", HIDDEN, "DeliveriesDeadQueue")],
+    ),
+    letters("DeadPayouts", &[sqs("visible", VISIBLE, "PayoutsDeadQueue"), sqs("hidden", HIDDEN, "PayoutsDeadQueue")]),
     Row {
         statistic: "Minimum",
         threshold: 900,
@@ -120,6 +158,14 @@ const ALARMS: &[Row] = &[
     Row { period: 3_600, ..row("AuditErrors", &[lambda("", "Errors", "AuditFunction")]) },
     Row { period: 3_600, ..row("AuditFailures", &[ours("", "AuditFailed", None)]) },
     Row {
+        period: 3_600,
+        periods: (3, 3),
+        threshold: 1,
+        comparison: "LessThanThreshold",
+        missing: "breaching",
+        ..row("AuditSilent", &[lambda("", "Invocations", "AuditFunction")])
+    },
+    Row {
         period: 60,
         missing: "ignore",
         ends: false,
@@ -135,58 +181,43 @@ const ALARMS: &[Row] = &[
     Row { ends: false, ..row("PaidTwice", &[ours("", "Webhooks", Some(("outcome", Of::Word("given_up"))))]) },
     Row { ends: false, ..row("PayoutsDoubled", &[ours("", "PayoutsDoubled", None)]) },
     Row {
-        joined: Joined::By("IF(requests > 0, 100 * FILL(errors, 0) / requests, 0)"),
+        joined: Joined::By("100 * errors / requests"),
         threshold: 1,
         periods: (2, 2),
         ..row("ServerErrors", &[gateway("errors", "5xx"), gateway("requests", "Count")])
     },
-    Row {
-        joined: Joined::Sum,
-        periods: (3, 3),
-        ..row(
-            "FunctionErrors",
-            &[
-                lambda("apiFunction", "Errors", "ApiFunction"),
-                lambda("deliverFunction", "Errors", "DeliverFunction"),
-                lambda("relayFunction", "Errors", "RelayFunction"),
-                lambda("deadLetterFunction", "Errors", "DeadLetterFunction"),
-                lambda("refundsFunction", "Errors", "RefundsFunction"),
-                lambda("payoutFunction", "Errors", "PayoutFunction"),
-            ],
-        )
-    },
-    Row {
-        joined: Joined::Sum,
-        periods: (3, 3),
-        ..row(
-            "FunctionThrottles",
-            &[
-                lambda("apiFunction", "Throttles", "ApiFunction"),
-                lambda("deliverFunction", "Throttles", "DeliverFunction"),
-                lambda("relayFunction", "Throttles", "RelayFunction"),
-                lambda("deadLetterFunction", "Throttles", "DeadLetterFunction"),
-                lambda("refundsFunction", "Throttles", "RefundsFunction"),
-                lambda("payoutFunction", "Throttles", "PayoutFunction"),
-                lambda("auditFunction", "Throttles", "AuditFunction"),
-            ],
-        )
-    },
-    Row {
-        joined: Joined::Sum,
-        periods: (3, 3),
-        ..row("TableThrottles", &[table("reads", "ReadThrottleEvents"), table("writes", "WriteThrottleEvents")])
-    },
+    lasting("ApiErrors", &[lambda("", "Errors", "ApiFunction")]),
+    lasting("DeliverErrors", &[lambda("", "Errors", "DeliverFunction")]),
+    lasting("RelayErrors", &[lambda("", "Errors", "RelayFunction")]),
+    lasting("DeadLetterErrors", &[lambda("", "Errors", "DeadLetterFunction")]),
+    lasting("RefundsErrors", &[lambda("", "Errors", "RefundsFunction")]),
+    lasting("PayoutErrors", &[lambda("", "Errors", "PayoutFunction")]),
+    lasting("ApiThrottles", &[lambda("", "Throttles", "ApiFunction")]),
+    lasting("DeliverThrottles", &[lambda("", "Throttles", "DeliverFunction")]),
+    lasting("RelayThrottles", &[lambda("", "Throttles", "RelayFunction")]),
+    lasting("DeadLetterThrottles", &[lambda("", "Throttles", "DeadLetterFunction")]),
+    lasting("RefundsThrottles", &[lambda("", "Throttles", "RefundsFunction")]),
+    lasting("PayoutThrottles", &[lambda("", "Throttles", "PayoutFunction")]),
+    lasting("AuditThrottles", &[lambda("", "Throttles", "AuditFunction")]),
+    filled("TableReadThrottles", &[table("events", "ReadThrottleEvents")]),
+    filled("TableWriteThrottles", &[table("events", "WriteThrottleEvents")]),
+    filled("IndexReadThrottles", &[index("events", "ReadThrottleEvents")]),
+    filled("IndexWriteThrottles", &[index("events", "WriteThrottleEvents")]),
 ];
 
 impl Series {
     fn metric(&self) -> Value {
         let mut metric = json!({"Namespace": self.namespace, "MetricName": self.metric});
-        if let Some((name, of)) = self.dimension {
+        let dimensions = self.dimension.into_iter().chain(self.also).map(|(name, of)| {
             let value = match of {
                 Of::Parameter(parameter) => json!({"Ref": parameter}),
                 Of::Word(word) => json!(word),
             };
-            metric["Dimensions"] = json!([{"Name": name, "Value": value}]);
+            json!({"Name": name, "Value": value})
+        });
+        let dimensions: Vec<Value> = dimensions.collect();
+        if !dimensions.is_empty() {
+            metric["Dimensions"] = json!(dimensions);
         }
         metric
     }
@@ -201,12 +232,11 @@ impl Row {
             watched["Period"] = json!(self.period);
             return watched;
         }
+        let ids = || self.series.iter().map(|series| series.id);
         let expression = match self.joined {
             Joined::By(text) => text.to_owned(),
-            Joined::Alone | Joined::Sum => {
-                let filled: Vec<String> = self.series.iter().map(|s| format!("FILL({}, 0)", s.id)).collect();
-                filled.join(" + ")
-            }
+            Joined::Alone | Joined::Sum => ids().collect::<Vec<_>>().join(" + "),
+            Joined::Filled => ids().map(|id| format!("FILL({id}, 0)")).collect(),
         };
         let mut metrics: Vec<Value> = self
             .series
@@ -225,13 +255,19 @@ impl Row {
         let (breaching, of) = self.periods;
         for (member, must) in [
             ("Threshold", json!(self.threshold)),
-            ("ComparisonOperator", json!("GreaterThanThreshold")),
+            ("ComparisonOperator", json!(self.comparison)),
             ("EvaluationPeriods", json!(of)),
-            ("DatapointsToAlarm", json!(breaching)),
             ("TreatMissingData", json!(self.missing)),
         ] {
             equal(faults, &format!("{member} of {name}"), &alarm[member], &must);
         }
+        // Left out, it is the number of periods (AWS CloudFormation, AWS::CloudWatch::Alarm).
+        let is = if alarm["DatapointsToAlarm"].is_null() {
+            &alarm["EvaluationPeriods"]
+        } else {
+            &alarm["DatapointsToAlarm"]
+        };
+        equal(faults, &format!("DatapointsToAlarm of {name}"), is, &json!(breaching));
         equal(faults, &format!("what {name} watches"), watched(alarm), self.watched());
         let told = alarm["OKActions"]["Fn::If"][0] == "HasTopic"
             && alarm["OKActions"].to_string().contains(r#"{"Ref":"AlarmTopicArn"}"#);

@@ -1,7 +1,7 @@
 //! The alarms: each names a section of docs/RUNBOOK.md that says how to look, what to do and what never to do; each
 //! watches a metric that somebody writes; and each of the runbook's sections has an alarm.
 
-use crate::{Faults, equal, read::of_type, yaml::root};
+use crate::{Faults, equal, read::of_type, resolve::resolve, yaml::root};
 use platform::metrics::{METRICS, NAMESPACE};
 use serde_json::Value;
 use std::{collections::BTreeSet, fs};
@@ -63,7 +63,7 @@ pub fn faults(template: &Value, alarms: &Value, runbook: &str) -> Faults {
     for section in known.difference(&named) {
         faults.push(format!("section {section} of {RUNBOOK} has no alarm"));
     }
-    parameters(template, alarms, &mut faults);
+    parameters(&resolve(template, &[].into()), alarms, &mut faults);
     faults
 }
 

@@ -19,6 +19,9 @@ use std::{
 /// Operations by binary, each as the service's crate and the operation: `("sqs", "SendMessage")`.
 pub type Operations = BTreeMap<String, BTreeSet<(String, String)>>;
 
+/// The admin command.
+const ADMIN: &str = "sendonce";
+
 /// Builds every function of `functions/`; its binary by its name.
 ///
 /// # Errors
@@ -27,6 +30,10 @@ pub fn built() -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let folders = fs::read_dir(root().join("functions")).context("functions/ cannot be read")?;
     let names: Vec<String> =
         folders.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect::<anyhow::Result<_>>()?;
+    build(&names)
+}
+
+fn build(names: &[String]) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--workspace", "--locked", "--message-format=json"])
         .args(names.iter().flat_map(|name| ["--bin", name]))
@@ -35,7 +42,7 @@ pub fn built() -> anyhow::Result<BTreeMap<String, PathBuf>> {
         .current_dir(root())
         .output()
         .context("cargo cannot be run")?;
-    ensure!(built.status.success(), "the functions cannot be built:\n{}", String::from_utf8_lossy(&built.stderr));
+    ensure!(built.status.success(), "the programs cannot be built:\n{}", String::from_utf8_lossy(&built.stderr));
     let mut binaries = BTreeMap::new();
     for line in built.stdout.split(|byte| *byte == b'\n') {
         let Ok(message) = serde_json::from_slice::<Value>(line) else { continue };
@@ -54,6 +61,15 @@ pub fn built() -> anyhow::Result<BTreeMap<String, PathBuf>> {
 /// When they cannot be built or read.
 pub fn operations() -> anyhow::Result<Operations> {
     built()?.into_iter().map(|(name, path)| Ok((name, of(&path)?))).collect()
+}
+
+/// Builds the admin command and reads its operations.
+///
+/// # Errors
+/// When it cannot be built or read.
+pub fn operations_of_admin() -> anyhow::Result<BTreeSet<(String, String)>> {
+    let built = build(&[ADMIN.to_owned()])?;
+    of(built.get(ADMIN).context("cargo built no admin command")?)
 }
 
 fn of(binary: &Path) -> anyhow::Result<BTreeSet<(String, String)>> {

@@ -11,6 +11,7 @@ pub mod binary;
 pub mod loops;
 pub mod policy;
 pub mod read;
+pub mod readme;
 pub mod resolve;
 pub mod routes;
 pub mod runbook;

@@ -6,8 +6,10 @@ use crate::{
     binary::Operations,
     equal,
     read::{Function, events, functions, named},
+    resolve::resolve,
     settings::variables,
 };
+use protocol::hold::{PROVIDERS, Provider};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,11 +60,15 @@ fn needed(
                 consumed.iter().for_each(|queue| allow(&mut needed, queue, "sqs:ChangeMessageVisibility"));
             }
             ("secretsmanager", operation) => {
-                let prefix = set.get("SECRET_NAME").and_then(|name| name["Fn::Sub"].as_str()).unwrap_or_default();
-                let prefix = prefix.split_once("{project}").map_or(prefix, |(before, _)| before);
-                let arn = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:";
-                let secrets = json!({"Fn::Sub": format!("{arn}{prefix}*")});
-                allow(&mut needed, &secrets, format!("secretsmanager:{operation}"));
+                let form = set.get("SECRET_NAME").map(|name| &name["Fn::Sub"]).unwrap_or(&Value::Null);
+                for provider in providers(function) {
+                    let name = form[0].as_str().unwrap_or_default().replace("{project}", "*");
+                    let name = name.replace("{provider}", provider);
+                    // Secrets Manager ends the ARN of a secret with a hyphen and six characters of its own.
+                    let arn = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:";
+                    let secrets = json!({"Fn::Sub": [format!("{arn}{name}-??????"), form[1]]});
+                    allow(&mut needed, &secrets, format!("secretsmanager:{operation}"));
+                }
             }
             // The SDK's chain of credentials knows roles to take; on Lambda credentials come from the environment.
             ("sts", _) => {}
@@ -82,6 +88,14 @@ fn needed(
         allow(&mut needed, &json!("*"), "dynamodb:ListStreams");
     }
     Ok(needed)
+}
+
+/// The providers that a function calls, whose secrets it reads.
+fn providers(function: Function<'_>) -> Vec<&'static str> {
+    match function.binary {
+        "deliver" => PROVIDERS.map(Provider::as_str).to_vec(),
+        _ => vec![payments::PROVIDER],
+    }
 }
 
 /// A member that may be one thing or a list of them.
@@ -133,6 +147,7 @@ fn elsewhere(template: &Value, faults: &mut Faults) {
 /// What is allowed without need, or needed without being allowed.
 #[must_use]
 pub fn faults(template: &Value, operations: &Operations) -> Faults {
+    let template = &resolve(template, &[].into());
     let mut faults = Faults::new();
     elsewhere(template, &mut faults);
     let mut roles = BTreeSet::new();

@@ -102,6 +102,9 @@ pub fn faults(template: &Value) -> Faults {
         for limit in ["ThrottlingRateLimit", "ThrottlingBurstLimit"] {
             equal(&mut faults, &format!("that {name} has a {limit}"), named(&settings[limit]).is_some(), true);
         }
+        // Metrics by route are paid for, and nothing looks at them: the alarms' are those of the whole API.
+        let detailed = &settings["DetailedMetricsEnabled"];
+        equal(&mut faults, &format!("DetailedMetricsEnabled of {name}"), detailed, &Value::Null);
     }
     faults
 }

@@ -55,6 +55,27 @@ const SAMPLES: [(&str, &str, &str, &[&str]); 2] = [
             "ftp://127.0.0.1",
             "api.stripe.com",
             "https://",
+            "https://Stripe.example:65535/v1",
+            "https://192.168.1.30",
+            "https://[::1]:8090",
+            "http://[::1]:8090/a/b",
+            "https://stripe.example:99999",
+            "https://stripe.example:65536",
+            "https://stripe.example:0",
+            "https://stripe.example:",
+            "https://stripe.example?k=v",
+            "https://stripe.example/?k=v",
+            "https://stripe.example/#f",
+            "https://user:word@stripe.example",
+            "https://user@stripe.example",
+            "https://...",
+            "https://a..b",
+            "https://-a.example",
+            "https://1.2.3",
+            "https://192.168.1.300",
+            "https://stripe.example/a b",
+            "http://LOCALHOST",
+            "HTTPS://stripe.example",
         ],
     ),
     (
@@ -73,6 +94,36 @@ const SAMPLES: [(&str, &str, &str, &[&str]); 2] = [
             "https://A.example",
             "https://a.example:443",
             "a.example",
+            "http://a.example:443",
+            "https://a.example:80",
+            "http://a.example:80",
+            "http://a.example:80,https://b.example",
+            "https://b.example,https://a.example:443",
+            "http://a:65535",
+            "http://a:65536",
+            "http://localhost:70000",
+            "http://localhost:0",
+            "http://localhost:080",
+            "http://localhost:",
+            "https://192.168.1.30",
+            "https://192.168.1.300",
+            "https://192.168.01.3",
+            "https://1.2.3",
+            "https://1.2.3.4.5",
+            "https://a.0x7f",
+            "https://xn--",
+            "https://xn--bcher-kva.example",
+            "https://a_b.example",
+            "https://a-.example",
+            "https://-a.example",
+            "https://a..example",
+            "https://.example",
+            "https://a.example.",
+            "http://[::1]:5173",
+            "http://[fe80::1]",
+            "https://user@a.example",
+            "https://a.example?k",
+            "ftp://a.example",
         ],
     ),
 ];
@@ -106,11 +157,10 @@ pub fn faults(template: &Value) -> Faults {
             faults.push(format!("{}: no function has the binary {:?}", function.name, function.binary));
             continue;
         };
-        // What the logs ask for: `platform::init_logs`.
-        let asked = RefCell::new(BTreeSet::from(["RUST_LOG".to_owned()]));
+        let asked = RefCell::new(BTreeSet::new());
         let env = EnvReader::from_source(|name| {
             asked.borrow_mut().insert(name.to_owned());
-            set.get(name).map(text)
+            set.get(name).map(|value| value_of(name, value))
         });
         if let Err(refused) = read(env) {
             faults.push(format!("{}: {refused}", function.name));
@@ -147,8 +197,19 @@ pub fn patterns(template: &Value) -> Faults {
     faults
 }
 
+/// What a variable will be: a queue's value is its URL.
+fn value_of(name: &str, value: &Value) -> String {
+    // What only AWS knows.
+    let text = text(value).replace("AWS::StackName", "sendonce");
+    if name.ends_with("_QUEUE_URL") { format!("https://sqs.eu-west-1.amazonaws.com/123456789012/{text}") } else { text }
+}
+
 /// What a value will be like. A resource's name is only known to AWS, and here stands for itself.
 fn text(value: &Value) -> String {
+    if let Some((Some(form), parts)) = value["Fn::Sub"].as_array().map(|sub| (sub[0].as_str(), &sub[1])) {
+        let parts = parts.as_object().into_iter().flatten();
+        return parts.fold(form.to_owned(), |form, (name, part)| form.replace(&format!("${{{name}}}"), &text(part)));
+    }
     let written = value.as_str().or_else(|| value["Fn::Sub"].as_str()).or_else(|| named(value));
     written.map_or_else(|| value.to_string(), str::to_owned)
 }

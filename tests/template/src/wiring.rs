@@ -144,6 +144,28 @@ fn stream(template: &Value, faults: &mut Faults) {
     equal(faults, "the stream's table", &event["Stream"], &serde_json::json!({"Fn::GetAtt": ["Table", "StreamArn"]}));
 }
 
+/// Days that DynamoDB can restore a table over (Amazon DynamoDB Developer Guide, "Point-in-time backups").
+const RESTORED_OVER: u64 = 35;
+
+/// What goes on with the stack's own table when another one was restored in its place, and what nobody could look up then.
+#[must_use]
+pub fn restored(template: &Value) -> Faults {
+    let resolved = resolve(template, &[("RestoredTable", "restored"), ("RestoredStreamArn", "restored/stream")].into());
+    let mut faults = Vec::new();
+    let resources = resolved["Resources"].as_object().into_iter().flatten().filter(|(name, _)| *name != "Table");
+    let places = resources.map(|(name, resource)| (name.as_str(), resource));
+    for (name, place) in places.chain([("Globals", &resolved["Globals"]), ("Outputs", &resolved["Outputs"])]) {
+        let text = place.to_string();
+        if [r#"{"Ref":"Table"}"#, r#"["Table","#, "${Table.", "${Table}"].iter().any(|form| text.contains(form)) {
+            faults.push(format!("{name} goes on with the stack's own table"));
+        }
+    }
+    let kept = number(&template["Parameters"]["LogRetentionDays"]["Default"]);
+    let longer = kept.is_some_and(|days| days > RESTORED_OVER);
+    equal(&mut faults, &format!("that LogRetentionDays are more than {RESTORED_OVER} by default"), longer, true);
+    faults
+}
+
 /// What is wrong with how a stage keeps the table.
 #[must_use]
 pub fn kept(template: &Value) -> Faults {

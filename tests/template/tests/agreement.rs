@@ -6,7 +6,7 @@ use protocol::timing::Timing;
 use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 use template::{
-    alarm_table, alarms, binary, loops, policy, read, routes, runbook, settings, source, timing, wiring, yaml,
+    alarm_table, alarms, binary, loops, policy, read, readme, routes, runbook, settings, source, timing, wiring, yaml,
 };
 
 fn template() -> Value {
@@ -36,6 +36,11 @@ async fn table_queues_and_mappings_are_the_local_system_s() {
 #[test]
 fn a_production_stage_keeps_its_table() {
     none(&wiring::kept(&template()));
+}
+
+#[test]
+fn a_restored_table_takes_the_place_of_the_stack_s_own() {
+    none(&wiring::restored(&template()));
 }
 
 #[test]
@@ -75,7 +80,16 @@ fn every_alarm_watches_what_the_table_says() {
 
 #[test]
 fn every_query_of_the_documents_finds_an_event() {
-    none(&runbook::faults(&alarms::runbook().unwrap()));
+    let writers = runbook::writers().unwrap();
+    none(&runbook::contract(&writers));
+    none(&runbook::faults(&alarms::runbook().unwrap(), &writers));
+}
+
+#[test]
+fn what_readme_says_of_costs_and_rights_is_so() {
+    let readme = readme::readme().unwrap();
+    none(&readme::costs(&readme, &yaml::load("infra/aws/alarms.yaml").unwrap()));
+    none(&readme::actions(&readme, &binary::operations_of_admin().unwrap()).unwrap());
 }
 
 #[test]

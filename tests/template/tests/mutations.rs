@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use template::{
     alarm_table, alarms,
     binary::{self, Operations},
-    loops, policy, read, routes, runbook, settings, source, timing, wiring, yaml,
+    loops, policy, read, readme, routes, runbook, settings, source, timing, wiring, yaml,
 };
 
 /// The template with what stands at `pointer` replaced (or removed, if by null).
@@ -207,6 +207,19 @@ fn an_action_too_many_or_too_few_is_named() {
     ] {
         names(&policy::faults(&template(pointer, to), &operations), &[word]);
     }
+    // Another provider's secrets, or everybody's.
+    for (role, at) in [("DeliverRole", "/Resource/0"), ("RefundsRole", "/Resource"), ("PayoutRole", "/Resource")] {
+        let statement = statement(&template_now, role, "secretsmanager:GetSecretValue");
+        let path = format!("{role}/Properties/Policies/0/PolicyDocument/Statement/{statement}{at}");
+        let resource = template_now.pointer(&format!("/Resources/{path}")).unwrap().to_string();
+        for wide in [
+            resource.replace("apns-??????", "*").replace("stripe-??????", "*"),
+            resource.replace("stripe", "fcm").replace("apns", "stripe"),
+        ] {
+            let wide = serde_json::from_str(&wide).unwrap();
+            names(&policy::faults(&template(&path, wide), &operations), &[role, "GetSecretValue", "without need"]);
+        }
+    }
     // The code begins to use something, or stops.
     let mut more = operations.clone();
     more.get_mut("relay").unwrap().insert(("dynamodb".to_owned(), "BatchGetItem".to_owned()));
@@ -218,6 +231,38 @@ fn an_action_too_many_or_too_few_is_named() {
     names(&policy::faults(&template_now, &less), &["AuditRole allows dynamodb:Scan", "without need"]);
     less.clear();
     names(&policy::faults(&template_now, &less), &["no binary"]);
+}
+
+#[test]
+fn what_stays_with_the_stack_s_own_table_after_a_restore_is_named() {
+    for (pointer, to, word) in [
+        (
+            "ApiRole/Properties/Policies/0/PolicyDocument/Statement/1/Resource",
+            json!({"Fn::GetAtt": ["Table", "Arn"]}),
+            "ApiRole",
+        ),
+        ("AlarmStack/Properties/Parameters/Table", json!({"Ref": "Table"}), "AlarmStack"),
+        (
+            "RelayFunction/Properties/Events/Stream/Properties/Stream",
+            json!({"Fn::GetAtt": ["Table", "StreamArn"]}),
+            "RelayFunction",
+        ),
+        (
+            "RefundsRole/Properties/Policies/0/PolicyDocument/Statement/2/Resource",
+            json!({"Fn::Sub": "${Table.Arn}/index/refunds"}),
+            "RefundsRole",
+        ),
+        ("PayoutFunction/Properties/Environment/Variables/TABLE_NAME", json!({"Ref": "Table"}), "PayoutFunction"),
+    ] {
+        names(&wiring::restored(&template(pointer, to)), &[word, "the stack's own table"]);
+    }
+    let global =
+        changed("template.yaml", "/Globals/Function/Environment/Variables/TABLE_NAME", json!({"Ref": "Table"}));
+    names(&wiring::restored(&global), &["Globals", "the stack's own table"]);
+    let output = changed("template.yaml", "/Outputs/TableName/Value", json!({"Ref": "Table"}));
+    names(&wiring::restored(&output), &["Outputs", "the stack's own table"]);
+    let short = changed("template.yaml", "/Parameters/LogRetentionDays/Default", json!(30));
+    names(&wiring::restored(&short), &["LogRetentionDays"]);
 }
 
 #[test]
@@ -238,6 +283,7 @@ fn a_route_that_leads_nowhere_is_named() {
         ("HttpStage/Properties/AutoDeploy", json!(false), "AutoDeploy of HttpStage"),
         ("HttpStage", Value::Null, "the number of stages"),
         ("HttpStage/Properties/DefaultRouteSettings/ThrottlingBurstLimit", Value::Null, "ThrottlingBurstLimit"),
+        ("HttpStage/Properties/DefaultRouteSettings/DetailedMetricsEnabled", json!(true), "DetailedMetricsEnabled"),
     ] {
         names(&routes::faults(&template(pointer, to)), &[word]);
     }
@@ -273,7 +319,7 @@ fn an_alarm_without_a_section_a_metric_or_a_topic_is_named() {
 #[test]
 fn an_alarm_that_watches_something_else_is_named() {
     let topic = json!({"Fn::If": ["HasTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]});
-    let errors = "FunctionErrors/Properties/Metrics";
+    let letters = "DeadPayouts/Properties/Metrics";
     for (pointer, to, word) in [
         ("RelayBehind/Properties/Threshold", json!(900_000), "Threshold of RelayBehind"),
         ("RelayBehind/Properties/ComparisonOperator", json!("LessThanThreshold"), "ComparisonOperator of RelayBehind"),
@@ -281,6 +327,18 @@ fn an_alarm_that_watches_something_else_is_named() {
         ("OldDeliveries/Properties/Period", json!(60), "what OldDeliveries watches"),
         ("OldDeliveries/Properties/EvaluationPeriods", json!(1), "EvaluationPeriods of OldDeliveries"),
         ("DeadLetters/Properties/DatapointsToAlarm", json!(1), "DatapointsToAlarm of DeadLetters"),
+        ("AuditSilent/Properties/TreatMissingData", json!("notBreaching"), "TreatMissingData of AuditSilent"),
+        (
+            "AuditSilent/Properties/ComparisonOperator",
+            json!("GreaterThanThreshold"),
+            "ComparisonOperator of AuditSilent",
+        ),
+        ("AuditSilent", Value::Null, "there is no alarm AuditSilent"),
+        (
+            "IndexWriteThrottles/Properties/Metrics/1/MetricStat/Metric/Dimensions/1",
+            Value::Null,
+            "what IndexWriteThrottles watches",
+        ),
         ("OldPayouts/Properties/Dimensions/0/Value/Ref", json!("DeliveriesQueue"), "what OldPayouts watches"),
         ("WaitingPayouts/Properties/MetricName", json!("WaitingCopies"), "what WaitingPayouts watches"),
         ("Parked/Properties/TreatMissingData", json!("notBreaching"), "TreatMissingData of Parked"),
@@ -292,10 +350,14 @@ fn an_alarm_that_watches_something_else_is_named() {
         ("PaidTwice/Properties/Dimensions/0/Value", json!("applied"), "what PaidTwice watches"),
         ("PaidTwice", Value::Null, "there is no alarm PaidTwice"),
         ("Other", json!({"Type": "AWS::CloudWatch::Alarm"}), "Other is in no row"),
-        (&format!("{errors}/0/Expression"), json!("apiFunction + payoutFunction"), "what FunctionErrors watches"),
-        (&format!("{errors}/1/MetricStat/Metric/Dimensions/0/Value/Ref"), json!("X"), "what FunctionErrors watches"),
-        (&format!("{errors}/2/MetricStat/Stat"), json!("Average"), "what FunctionErrors watches"),
-        (&format!("{errors}/3"), Value::Null, "what FunctionErrors watches"),
+        (&format!("{letters}/0/Expression"), json!("FILL(visible, 0) + hidden"), "what DeadPayouts watches"),
+        (&format!("{letters}/1/MetricStat/Metric/Dimensions/0/Value/Ref"), json!("X"), "what DeadPayouts watches"),
+        (&format!("{letters}/2/MetricStat/Stat"), json!("Average"), "what DeadPayouts watches"),
+        (&format!("{letters}/2"), Value::Null, "what DeadPayouts watches"),
+        ("TableReadThrottles/Properties/Metrics/0/Expression", json!("events"), "what TableReadThrottles watches"),
+        ("TableReadThrottles/Properties/DatapointsToAlarm", json!(4), "DatapointsToAlarm of TableReadThrottles"),
+        ("RelayErrors/Properties/Dimensions/0/Value/Ref", json!("ApiFunction"), "what RelayErrors watches"),
+        ("RelayErrors", Value::Null, "there is no alarm RelayErrors"),
     ] {
         let alarms = changed("infra/aws/alarms.yaml", &format!("/Resources/{pointer}"), to);
         names(&alarm_table::faults(&alarms), &[word]);
@@ -304,13 +366,27 @@ fn an_alarm_that_watches_something_else_is_named() {
 
 #[test]
 fn a_query_that_finds_nothing_is_named() {
-    let query = |query: &str| runbook::faults(&format!("**Look.** `{query}` on the log."));
+    let writers = runbook::writers().unwrap();
+    let on = |log: &str, query: &str| runbook::faults(&format!("**Look.** `{query}` on {log} log."), &writers);
+    let query = |query: &str| on("the deliver, the payout and the refunds function's", query);
     names(&query(r#"filter event = "payout" and state = "review""#), &["\"payout\"", "which nothing writes"]);
     names(&query(r#"filter event = "payout_state" | stats count(*) by message_id"#), &["message_id", "payout_state"]);
     names(&query("fields @timestamp"), &["no query"]);
-    assert!(
-        query(r#"filter event = "payout_state" and state = "review" | stats latest(code) by refund_id"#).is_empty()
-    );
+    names(&query(r#"filter message like "no such words" | stats count(*) by project"#), &["no such words"]);
+    names(&query(r#"filter message like "tokens of a chunk bad" | stats sum(device)"#), &["\"device\"", "the line"]);
+    let alone = "On the log of DELIVERFUNCTION:\n\n    filter event = \"settled\" | stats sum(spent)\n";
+    names(&runbook::faults(alone, &writers), &["spent", "settled"]);
+    // Each function has a log of its own.
+    let paid = r#"filter event = "payout_state" and state = "paid" | stats latest(code) by refund_id"#;
+    names(&on("the refunds function's", paid), &["of the payout function", "not named"]);
+    names(&on("PAYOUTFUNCTION's", paid), &["of the refunds function", "not named"]);
+    names(&on("the", r#"filter message like "tokens of a chunk bad" | stats sum(called)"#), &["deliver function"]);
+    assert!(on("PAYOUTFUNCTION's and the refunds function's", paid).is_empty());
+    let bad = r#"filter message like "tokens of a chunk bad" | stats sum(called) by project"#;
+    assert!(on("the deliver function's", bad).is_empty());
+    let mut fewer = writers.clone();
+    fewer.get_mut("payout_state").unwrap().remove("payout");
+    names(&runbook::contract(&fewer), &["who writes payout_state"]);
 }
 
 #[test]
@@ -343,7 +419,11 @@ fn a_parameter_that_the_functions_would_not_start_with_is_named() {
     for (parameter, pattern, word) in [
         ("StripeUrl", "https?://.+", "http://api.stripe.com"),
         ("StripeUrl", "https://.+", "http://127.0.0.1:12111"),
+        ("StripeUrl", "https?://[^?#@ ]+", "99999"),
         ("CorsOrigins", ".*", "https://*.example"),
+        ("CorsOrigins", "(https?://[a-z0-9.:-]+(, ?(?=h)|$))*", "http://localhost:70000"),
+        ("CorsOrigins", "(https?://[a-z0-9.:-]+(, ?(?=h)|$))*", "https://192.168.1.300"),
+        ("CorsOrigins", "(https?://[a-z0-9.:-]+(, ?(?=h)|$))*", "https://xn--\""),
         ("CorsOrigins", "https://.+", r#"may be """#),
         ("CorsOrigins", "(", "cannot be read"),
     ] {
@@ -354,6 +434,19 @@ fn a_parameter_that_the_functions_would_not_start_with_is_named() {
         &settings::patterns(&changed("template.yaml", "/Parameters/CorsOrigins/AllowedPattern", Value::Null)),
         &["*"],
     );
+}
+
+#[test]
+fn a_sum_that_is_none_and_a_right_too_many_or_too_few_are_named() {
+    let (readme, alarms) = (readme::readme().unwrap(), yaml::load("infra/aws/alarms.yaml").unwrap());
+    names(&readme::costs(&readme.replace("| $1.17 |", "| $0.17 |"), &alarms), &["together, not what is said"]);
+    names(&readme::costs(&readme.replace("Together $", "Together about $"), &alarms), &["None"]);
+    let fewer = changed("infra/aws/alarms.yaml", "/Resources/RelayBehind", Value::Null);
+    names(&readme::costs(&readme, &fewer), &["metrics that they look at"]);
+    let mut operations = binary::operations_of_admin().unwrap();
+    operations.insert(("sqs".to_owned(), "PurgeQueue".to_owned()));
+    names(&readme::actions(&readme, &operations).unwrap(), &["sqs:PurgeQueue"]);
+    names(&readme::actions(&readme.replace("GetPolicy, ", ""), &operations).unwrap(), &["lambda:GetPolicy"]);
 }
 
 #[test]

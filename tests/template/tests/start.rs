@@ -98,9 +98,24 @@ fn a_function_calls_nobody_before_its_first_event() {
 fn a_bad_environment_ends_the_start_with_every_fault_in_one_message() {
     for (name, path) in binaries() {
         let (runtime, runtime_address) = listener();
-        let variables = [("TIMING", "fast"), ("KEY_VALID_DAYS", "1"), ("SECRET_NAME", "x"), ("STRIPE_URL", "ftp://x")];
+        let variables = [
+            ("TIMING", "fast"),
+            ("KEY_VALID_DAYS", "1"),
+            ("SECRET_NAME", "a name/{project}/{provider}"),
+            ("STRIPE_URL", "https://user:word@stripe.example"),
+            ("TABLE_NAME", "a table"),
+            ("DELIVERIES_QUEUE_URL", "x"),
+            ("PAYOUTS_QUEUE_URL", "x"),
+            ("RUST_LOG", "nonsense="),
+        ];
         let faults = settings::refusals(&name, &variables);
-        assert!(faults.len() >= 3, "{name} finds only {faults:?}");
+        assert!(faults.len() >= 4, "{name} finds only {faults:?}");
+        for (variable, _) in [variables[0], variables[4], variables[7]] {
+            assert!(
+                faults.iter().any(|fault| fault.starts_with(variable)),
+                "{name} does not find {variable}: {faults:?}"
+            );
+        }
         let mut started = Ended(function(&path, &runtime_address, &variables).spawn().unwrap());
         let mut stderr = started.0.stderr.take().unwrap();
         let (sender, said) = mpsc::channel();

@@ -46,7 +46,11 @@ fn transport(cleartext: Cleartext) -> Transport {
 }
 
 async fn call(transport: &Transport, url: &str) -> Result<Answered, Failed> {
-    transport.call(Request::post(url).body(Bytes::from_static(b"{}").into()).unwrap(), LIMIT).await
+    call_within(transport, url, LIMIT).await
+}
+
+async fn call_within(transport: &Transport, url: &str, limit: Duration) -> Result<Answered, Failed> {
+    transport.call(Request::post(url).body(Bytes::from_static(b"{}").into()).unwrap(), limit).await
 }
 
 /// "answered", or the failure's code.
@@ -234,7 +238,19 @@ async fn a_call_that_waited_in_vain_for_a_stream_was_not_sent() {
     let served = Arc::new(Served::default());
     let server = tokio::spawn(serve_at_most(listener, 3, true, Arc::clone(&served)));
     let transport = transport(Cleartext::Http2);
-    let answers = futures_util::future::join_all((0..15).map(|_| call(&transport, &url))).await;
+    // They hold their streams for longer than the others wait: a stream that is free in time is used.
+    let taken = futures_util::future::join_all((0..3).map(|_| call_within(&transport, &url, LIMIT * 3)));
+    let waiting = async {
+        let came = async {
+            while served.whole.load(Ordering::SeqCst) < 3 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LIMIT, came).await.expect("three come");
+        futures_util::future::join_all((0..12).map(|_| call(&transport, &url))).await
+    };
+    let (mut answers, waited) = futures_util::future::join(taken, waiting).await;
+    answers.extend(waited);
     let of = |kind: fn(&Failed) -> bool| answers.iter().filter(|answer| answer.as_ref().is_err_and(kind)).count();
     let lost = of(|failed| matches!(failed, Failed::Lost { code: "timeout", .. }));
     let not_sent = of(|failed| matches!(failed, Failed::NotSent { code: "not_written", .. }));

@@ -114,7 +114,7 @@ async fn a_listing_that_is_refused_is_told_from_one_that_comes_later() {
         (answer(400, Some("charge_disputed")), Class::Refused),
         (answer(404, Some("resource_missing")), Class::Refused),
         (answer(401, None), Class::Credentials),
-        (answer(429, None), Class::NotNow),
+        (answer(429, None), Class::RateLimited),
         (answer(404, None), Class::NotNow),
         (answer(500, None), Class::Ambiguous),
         (Outcome::Reset, Class::Lost),

@@ -77,6 +77,8 @@ pub enum PayoutClass {
     InProgress,
     /// Refused for the time being.
     NotNow,
+    /// Refused for the time being, before it was looked at.
+    RateLimited,
     /// The credentials are refused.
     Credentials,
     /// Certainly not sent.
@@ -90,18 +92,29 @@ pub enum PayoutClass {
 }
 
 /// All classes of payouts.
-pub const PAYOUT_CLASSES: [Word; 12] = [
+pub const PAYOUT_CLASSES: [Word; 13] = [
     word("succeeded", "The provider paid."),
     word("pending", "The provider has it and has not decided."),
     word("failed", "The provider had it, and it failed."),
-    word("refused", "The provider refused it for good: the payout ends `failed`, unless a listing shows it."),
+    word(
+        "refused",
+        "The provider refused it for good: the payout ends `failed`, unless a listing shows it or another call was made; \
+         then it ends in `review` if no listing shows it.",
+    ),
     word(
         "mismatch",
         "The key was used with other parameters, or what was made is not what was asked for: a person must look.",
     ),
     word("in_progress", "Another call under the same key still runs; it is asked again under that key."),
     word("not_now", "The provider refused it for the time being; it is asked again under the same key."),
-    word("credentials", "The provider refused the credentials; it is asked again under the same key."),
+    word(
+        "rate_limited",
+        "The provider has too many requests and looked at none of this one; it is asked again under the same key.",
+    ),
+    word(
+        "credentials",
+        "The provider refused the credentials, and looked at nothing else; it is asked again under the same key.",
+    ),
     word("not_sent", "The request certainly never reached the provider; it is asked again under the same key."),
     word("ambiguous", "The provider answered with an error, but may have paid; it is asked again under the same key."),
     word("lost", "There was no answer: it may have been paid; it is asked again under the same key."),
@@ -144,8 +157,11 @@ pub const WEBHOOK_OUTCOMES: [Word; 9] = [
     word("applied", "It is stored with the refund, and what it says of the payout counts."),
     word("repeated", "It was applied before; nothing changes."),
     word("out_of_order", "One that comes after it was applied before; nothing changes."),
-    word("not_current", "It is about a payout that has a successor; nothing changes."),
-    word("given_up", "The same, but it says that the payout was paid or may be: a person must look."),
+    word("not_current", "It is about a payout that has a successor, or that never was; nothing changes."),
+    word(
+        "given_up",
+        "The same, but it says that the payout was paid or may be: a person must look. A successor that is due is in review.",
+    ),
     word("not_ours", "It is about a refund that was not made here; nothing changes."),
     word("unknown_type", "It is of a type that says nothing about payouts; nothing changes."),
     word("refused", "Its signature is not good, or it is no JSON: 400, nothing is stored."),
@@ -225,6 +241,7 @@ mod tests {
             (PayoutClass::Mismatch, "mismatch"),
             (PayoutClass::InProgress, "in_progress"),
             (PayoutClass::NotNow, "not_now"),
+            (PayoutClass::RateLimited, "rate_limited"),
             (PayoutClass::Credentials, "credentials"),
             (PayoutClass::NotSent, "not_sent"),
             (PayoutClass::Ambiguous, "ambiguous"),

@@ -49,7 +49,7 @@ pub enum Answer {
     Retry(Retry),
     /// Of a resolve. `Resolve::Write` says that it was done now.
     Resolve(Resolve),
-    /// Of an event. `Apply::Write` says that it was applied now.
+    /// Of an event. `Apply::Write`, `Apply::GivenUp` and `Apply::Doubled` say that it was applied now.
     Event(Apply),
 }
 
@@ -58,7 +58,8 @@ impl Answer {
     fn write(&self) -> Option<(&Refund, Expect, Option<PayoutId>)> {
         match self {
             Self::Retry(Retry::Write(item, expect, successor)) => Some((item, *expect, Some(*successor))),
-            Self::Resolve(Resolve::Write(item, expect)) | Self::Event(Apply::Write(item, expect)) => {
+            Self::Resolve(Resolve::Write(item, expect))
+            | Self::Event(Apply::Write(item, expect) | Apply::GivenUp(item, expect) | Apply::Doubled(item, expect)) => {
                 Some((item, *expect, None))
             }
             Self::Retry(_) | Self::Resolve(_) | Self::Event(_) => None,

@@ -8,10 +8,11 @@
 use crate::{
     answer::Answer,
     claim::{ChunkFacts, Claim, claim},
-    delivery::{Delivery, Finished, State},
+    delivery::{Delivery, DeviceState, Finished, State},
     expect::Expect,
     hold::HeldDevices,
     ids::OwnerToken,
+    letter::{Evidence, join},
     machine::{Machine, Named, Step},
     record::{Learned, record},
     timing::{SQS_DELAY_MAX_MS, Timing},
@@ -278,7 +279,13 @@ impl Deliver {
     }
 
     fn record(self, run: Delivery, answers: Vec<Option<Answer>>, now_ms: u64) -> Next {
-        let asked = answers.iter().flatten().filter_map(Answer::asked_ms).max();
+        // What was asked for a device that is not called again is nothing that the others wait for.
+        let policy = self.receive.facts.policy;
+        let again = |device: &DeviceState, answer: &Answer| {
+            join(device.letter, Evidence::of(answer, device.letter), policy).is_open().then(|| answer.asked_ms())?
+        };
+        let answered = run.devices.iter().zip(&answers);
+        let asked = answered.filter_map(|(device, answer)| again(device, answer.as_ref()?)).max();
         let called = answers.iter().any(Option::is_some);
         // Nothing was called: the next receive may try at once.
         let wait = if called { self.timing.retry_delay(run.attempt, self.receive.jitter_permille, asked) } else { 0 };

@@ -1,18 +1,23 @@
-//! One received copy of a payout: read, stamp the first call, call the provider, record, acknowledge.
+//! One received copy of a payout: read, announce the call, call the provider, record, acknowledge.
 //!
-//! Every call of a payout carries its id as the Idempotency-Key and the amount that was frozen at approval. The first
-//! call is stamped by a conditional write before it; past the window of the key only a listing is asked for. A copy is
-//! acknowledged only when its payout is settled ([`Settled`]); everything else keeps it.
+//! Every call of a payout carries its id as the Idempotency-Key and the amount that was frozen at approval. Each call is
+//! announced by a conditional write before it (the stamp), so that a refusal is known to be of the only call or not; past
+//! the window of the key only a listing is asked for. A copy is acknowledged only when its payout is settled
+//! ([`Settled`]); everything else keeps it.
 
 use crate::{
     answer::Reason,
     expect::Expect,
+    ids::OwnerToken,
     machine::{Machine, Named, Step},
     refund::{
         Refund,
         id::PayoutId,
         payout::Finding,
-        step::{Found, Listed, Look, Next as Decision, Settled, listed, listing_refused, next, record},
+        step::{
+            Found, Listed, Look, Next as Decision, Nothing, Settled, announced, listed, listing_failed,
+            listing_refused, mark, next, nothing_done, record,
+        },
     },
     timing::{SQS_VISIBILITY_MAX_MS, Timing},
 };
@@ -27,6 +32,8 @@ const LOST_WRITES_MAX: u8 = 8;
 pub struct Receive {
     /// The payout that the copy names.
     pub copy: PayoutId,
+    /// Fresh for this receive: who announced a call.
+    pub token: OwnerToken,
     /// How often SQS showed this copy, from 1: the step of the backoff. Nothing rests on it.
     pub receives: u16,
     /// 0 to 1,000, for the backoff.
@@ -48,6 +55,9 @@ pub enum Answer {
         reason: Reason,
         /// How long the provider asked us to wait, in milliseconds.
         after_ms: Option<u64>,
+        /// Whether it is certain that this call did nothing, whatever other calls did: it was not sent, or it was refused
+        /// before it was looked at.
+        untouched: bool,
     },
 }
 
@@ -73,20 +83,38 @@ enum Phase {
         look: Look,
     },
     Recording {
-        finding: Finding,
+        word: Word,
         item: Box<Refund>,
         expect: Expect,
     },
+    /// A call that did nothing is being taken back.
+    Withdrawing {
+        after_ms: Option<u64>,
+    },
     Releasing,
+}
+
+/// What is being recorded. It says how a write goes on that another one came before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Word {
+    /// An answer, or an object of the provider's: it holds whatever was written meanwhile, and what it makes of that is
+    /// decided again.
+    Said(Finding),
+    /// A listing showed nothing. A call that was announced meanwhile is not waited for yet: begin again.
+    Silent(Finding),
+    /// A call was refused, and no listing was got.
+    Refused(Reason),
 }
 
 /// Why a refund is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// The first call is about to be made.
+    /// A call is about to be made.
     Stamp,
     /// Keep what was found.
     Record,
+    /// Take back the announcement of a call that did nothing.
+    Withdraw,
 }
 
 /// What the machine asks for.
@@ -127,7 +155,7 @@ pub enum Effect {
 }
 
 /// The names of all effects: crash points are "after_" and one of these.
-pub const EFFECTS: [&str; 7] = ["read", "prepare", "stamp", "call", "look", "record", "release"];
+pub const EFFECTS: [&str; 8] = ["read", "prepare", "stamp", "call", "withdraw", "look", "record", "release"];
 
 impl Named for Effect {
     fn name(&self) -> &'static str {
@@ -136,6 +164,7 @@ impl Named for Effect {
             Self::Prepare => "prepare",
             Self::Write { purpose: Purpose::Stamp, .. } => "stamp",
             Self::Write { purpose: Purpose::Record, .. } => "record",
+            Self::Write { purpose: Purpose::Withdraw, .. } => "withdraw",
             Self::Call { .. } => "call",
             Self::Look { .. } => "look",
             Self::Release { .. } => "release",
@@ -213,7 +242,7 @@ impl Payout {
 
     /// Decides from the stored refund; `prepared` once credentials are there.
     fn decide(self, stored: Box<Refund>, prepared: bool, now_ms: u64) -> Next {
-        let decision = next(&stored, self.receive.copy, now_ms, &self.timing);
+        let decision = next(&stored, self.receive.copy, self.receive.token, now_ms, &self.timing);
         match decision {
             Decision::Ack(settled) => Step::Done(Verdict::Ack(settled)),
             // Before the stamp, so that a refused credential does not start the window.
@@ -221,7 +250,6 @@ impl Payout {
             // A stamp that leaves no time to call would only start the window.
             _ if !self.may_ask(now_ms) => self.out_of_time(),
             Decision::Stamp(item, expect) => self.stamp(item, expect),
-            Decision::Call => self.call(stored, now_ms),
             Decision::Look(look) => self.look(stored, look, now_ms),
         }
     }
@@ -247,14 +275,55 @@ impl Payout {
         self.go(Phase::Looking { stored, look }, effect)
     }
 
+    /// A call did nothing: nobody need reckon with it. What is stored when that write fails is stricter, and right too.
+    fn withdraw(self, stored: &Refund, why: &Reason, after_ms: Option<u64>, now_ms: u64) -> Next {
+        if !self.timing.record_may_start(now_ms, self.receive.invocation_ends_ms) {
+            return self.release(after_ms);
+        }
+        match nothing_done(stored, self.receive.copy, self.receive.token, why, now_ms, &self.timing) {
+            Nothing::Withdraw(item, expect) => {
+                self.go(Phase::Withdrawing { after_ms }, Effect::Write { purpose: Purpose::Withdraw, item, expect })
+            }
+            Nothing::GiveUp(finding) => self.record(stored, Word::Silent(finding), now_ms),
+            Nothing::Wait => self.release(after_ms),
+        }
+    }
+
     /// Writes what was found over `stored`, or goes on if that says it all already.
-    fn record(self, stored: &Refund, finding: Finding, now_ms: u64) -> Next {
-        match record(stored, self.receive.copy, &finding, now_ms) {
+    fn record(self, stored: &Refund, word: Word, now_ms: u64) -> Next {
+        let copy = self.receive.copy;
+        let write = match &word {
+            Word::Said(finding) | Word::Silent(finding) => record(stored, copy, finding, now_ms),
+            Word::Refused(reason) => mark(stored, copy, reason, now_ms),
+        };
+        match write {
             Some((item, expect)) => {
                 let effect = Effect::Write { purpose: Purpose::Record, item: item.clone(), expect };
-                self.go(Phase::Recording { finding, item, expect }, effect)
+                self.go(Phase::Recording { word, item, expect }, effect)
             }
             None => self.follow(stored),
+        }
+    }
+
+    /// Another write came before that of `word`: this is the stored refund.
+    fn overtaken(self, stored: Box<Refund>, word: Word, now_ms: u64) -> Next {
+        match word {
+            Word::Silent(_) => self.decide(stored, true, now_ms),
+            word => self.record(&stored, word, now_ms),
+        }
+    }
+
+    /// What follows from a listing, or from there being none.
+    fn found(self, stored: &Refund, found: Found, now_ms: u64) -> Next {
+        match found {
+            Found::Record(finding @ Finding::Unclear { reference: None, .. }) => {
+                self.record(stored, Word::Silent(finding), now_ms)
+            }
+            Found::Record(finding) => self.record(stored, Word::Said(finding), now_ms),
+            Found::Mark(reason) => self.record(stored, Word::Refused(reason), now_ms),
+            Found::Wait => self.release(None),
+            Found::Stamp(item, expect) if self.may_ask(now_ms) => self.stamp(item, expect),
+            Found::Stamp(..) => self.out_of_time(),
         }
     }
 
@@ -290,7 +359,11 @@ impl Machine for Payout {
             (Phase::Preparing(_), Outcome::NotPrepared) => self.release(None),
 
             (Phase::Stamping(item), Outcome::Written) => self.call(item, now_ms),
-            // Stamped by this receive's first try or by another: go on with that stamp, or see what else came first.
+            // This very write came first, its answer was lost, and the SDK repeated it.
+            (Phase::Stamping(item), Outcome::Conflict(Some(stored))) if announced(&stored, &item) => {
+                self.call(stored, now_ms)
+            }
+            // Another one came first.
             (Phase::Stamping(_), Outcome::Conflict(Some(stored))) => match self.clone().lost() {
                 Some(machine) => machine.decide(stored, true, now_ms),
                 None => self.release(None),
@@ -298,39 +371,55 @@ impl Machine for Payout {
 
             // A refusal says nothing about another call of this payout, whose answer was lost or is another consumer's.
             (Phase::Calling(stored), Outcome::Called(Answer::Heard(Finding::Refused(reason)))) => {
-                self.look(stored, Look::Refused(reason), now_ms)
-            }
-            (Phase::Calling(stored), Outcome::Called(Answer::Heard(finding))) => self.record(&stored, finding, now_ms),
-            (Phase::Calling(_), Outcome::Called(Answer::Later { after_ms, .. })) => self.release(after_ms),
-
-            (Phase::Looking { stored, look }, Outcome::Listed(list)) => {
-                match listed(&stored, self.receive.copy, &look, &list, now_ms, &self.timing) {
-                    Found::Record(finding) => self.record(&stored, finding, now_ms),
-                    Found::Wait => self.release(None),
-                    Found::Stamp(item, expect) if self.may_ask(now_ms) => self.stamp(item, expect),
-                    Found::Stamp(..) => self.out_of_time(),
+                if self.may_ask(now_ms) {
+                    self.look(stored, Look::Refused(reason), now_ms)
+                } else {
+                    // Not heard of any more, it would be asked for again.
+                    self.record(&stored, Word::Refused(reason), now_ms)
                 }
             }
-            (Phase::Looking { .. }, Outcome::LookFailed) => self.release(None),
+            (Phase::Calling(stored), Outcome::Called(Answer::Heard(finding))) => {
+                self.record(&stored, Word::Said(finding), now_ms)
+            }
+            (Phase::Calling(stored), Outcome::Called(Answer::Later { reason, after_ms, untouched: true })) => {
+                self.withdraw(&stored, &reason, after_ms, now_ms)
+            }
+            (Phase::Calling(_), Outcome::Called(Answer::Later { after_ms, untouched: false, .. })) => {
+                self.release(after_ms)
+            }
+            (Phase::Withdrawing { after_ms }, Outcome::Written | Outcome::Conflict(_) | Outcome::WriteUnknown) => {
+                self.release(after_ms)
+            }
+
+            (Phase::Looking { stored, look }, Outcome::Listed(list)) => {
+                let (copy, mine) = (self.receive.copy, self.receive.token);
+                let found = listed(&stored, copy, mine, &look, &list, now_ms, &self.timing);
+                self.found(&stored, found, now_ms)
+            }
+            (Phase::Looking { stored, look }, Outcome::LookFailed) => {
+                let found = listing_failed(&stored, &look, now_ms, &self.timing);
+                self.found(&stored, found, now_ms)
+            }
             // Asked for again it would be refused again, and the payout never come to an end.
-            (Phase::Looking { stored, .. }, Outcome::LookRefused(reason)) => {
-                self.record(&stored, listing_refused(&reason), now_ms)
+            (Phase::Looking { stored, look }, Outcome::LookRefused(reason)) => {
+                let found = listing_refused(&stored, &look, &reason, now_ms, &self.timing);
+                self.found(&stored, found, now_ms)
             }
 
             (Phase::Recording { item, .. }, Outcome::Written) => self.follow(&item),
-            (Phase::Recording { finding, .. }, Outcome::Conflict(Some(stored))) => match self.clone().lost() {
-                Some(machine) => machine.record(&stored, finding, now_ms),
+            (Phase::Recording { word, .. }, Outcome::Conflict(Some(stored))) => match self.clone().lost() {
+                Some(machine) => machine.overtaken(stored, word, now_ms),
                 None => self.release(None),
             },
             // What was found is written again while there is time. If the first try did happen, the second meets its own
             // item and goes on from there.
-            (Phase::Recording { finding, item, expect }, Outcome::WriteUnknown)
+            (Phase::Recording { word, item, expect }, Outcome::WriteUnknown)
                 if self.timing.record_may_start(now_ms, self.receive.invocation_ends_ms) =>
             {
                 match self.clone().lost() {
                     Some(machine) => {
                         let effect = Effect::Write { purpose: Purpose::Record, item: item.clone(), expect };
-                        machine.go(Phase::Recording { finding, item, expect }, effect)
+                        machine.go(Phase::Recording { word, item, expect }, effect)
                     }
                     None => self.release(None),
                 }

@@ -1,8 +1,8 @@
 //! One dead letter of the payouts queue: read, then re-drive or delete.
 //!
 //! Re-driving sends first and deletes after SQS confirmed, so a crash in between leaves two copies, never none. There
-//! is no last status to write: a payout that is due or submitted stays so until its window is over, and then a copy
-//! takes it to its end.
+//! is no last status to write: a payout that is due or submitted stays so until its window is over, or for a week if no
+//! call of it did anything, and then a copy takes it to its end.
 
 use crate::{
     machine::{Machine, Named, Step},

@@ -4,9 +4,11 @@
 //! its payout (by compare-and-set on its version, see [`crate::expect::Expect::Payout`]). Decision and payout are one
 //! item, so that approved without a payout, or a payout without approval, cannot be stored.
 
+pub mod actor;
 pub mod create;
 pub mod decide;
 pub mod id;
+pub mod objects;
 pub mod payout;
 pub mod person;
 pub mod request;
@@ -107,11 +109,15 @@ impl Refund {
         Expect::Payout { payout, version: self.version }
     }
 
+    /// This refund with its payout changed, and no line about it.
+    pub(crate) fn quietly(&self, payout: Payout) -> Self {
+        Self { payout: Some(payout), version: self.version.saturating_add(1), ..self.clone() }
+    }
+
     /// This refund with its payout changed, and a line about it.
     pub(crate) fn changed(&self, payout: Payout, what: What, by: By, now_ms: u64) -> Self {
         let about = About::payout(&payout, what);
-        let mut next = Self { payout: Some(payout), ..self.clone() };
-        next.version = next.version.saturating_add(1);
+        let mut next = self.quietly(payout);
         next.trail.push(Line { at_ms: now_ms, what, by, about });
         next
     }
@@ -120,8 +126,8 @@ impl Refund {
 /// The line that tells of a payout's state.
 pub(crate) fn line_of(state: State) -> What {
     match state {
-        // A payout is due only anew.
-        State::Due => What::Retried,
+        // What is heard of a payout that stays due is a refusal.
+        State::Due => What::Refused,
         State::Submitted => What::Submitted,
         State::Paid => What::Paid,
         State::Failed => What::Failed,

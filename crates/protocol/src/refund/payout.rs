@@ -4,7 +4,8 @@
 //! call, from a listing or by webhook, and in whatever order. It never goes back, except that a provider may take a
 //! success back. Only a person ([`super::person`]) ends a review otherwise.
 
-use crate::answer::Reason;
+use super::objects::is_another;
+use crate::{answer::Reason, ids::OwnerToken};
 use alloc::string::String;
 
 /// Where a payout stands.
@@ -62,13 +63,23 @@ pub struct Payout {
     pub state: State,
     /// When it became due, in ms.
     pub due_ms: u64,
-    /// When the first call for it was about to be made, in ms. Written before that call, so without it none was made.
+    /// When the first call for it was about to be made that may have been taken, in ms. Written before that call, so
+    /// without it there was none.
     pub first_call_ms: Option<u64>,
-    /// When it was recorded as failed, in ms.
+    /// How many calls were announced: each by a write before it, so none was made beyond them. An only call that is certain
+    /// to have done nothing is taken back ([`super::step::nothing_done`]). A payout that was stamped before calls were
+    /// counted has 2: nobody knows.
+    pub calls: u32,
+    /// Who announced the last one: "was it me?". Neither the count nor the time can say that, since two consumers may
+    /// write the same. There while the payout is due.
+    pub caller: Option<OwnerToken>,
+    /// When it was refused or recorded as failed, in ms. Of a payout that is due it says that a call was refused, and
+    /// that none may follow ([`Payout::refused`]).
     pub failed_ms: Option<u64>,
     /// The provider's id of it: there once the provider has an object for it.
     pub reference: Option<String>,
-    /// Why it failed or is in review.
+    /// Why it failed, is in review, or was refused; of one that is due and not called for, what kept the last call from
+    /// doing anything.
     pub reason: Option<Reason>,
     /// The last provider event applied.
     pub applied: Option<super::webhook::Order>,
@@ -84,11 +95,27 @@ impl Payout {
             state: State::Due,
             due_ms: now_ms,
             first_call_ms: None,
+            calls: 0,
+            caller: None,
             failed_ms: None,
             reference: None,
             reason: None,
             applied: None,
         }
+    }
+
+    /// Of a payout that is due, when and why a call of it was refused while another one may have been taken, or before
+    /// a listing was got. It is never called for again.
+    #[must_use]
+    pub fn refused(&self) -> Option<(u64, &Reason)> {
+        self.failed_ms.zip(self.reason.as_ref()).filter(|_| self.state == State::Due)
+    }
+
+    /// This payout, due, with the mark that a call of it was refused; `None` if it has that already.
+    #[must_use]
+    pub fn marked(&self, reason: &Reason, now_ms: u64) -> Option<Self> {
+        let marks = self.state == State::Due && self.refused().is_none();
+        marks.then(|| Self { failed_ms: Some(now_ms), reason: Some(reason.clone()), ..self.clone() })
     }
 }
 
@@ -114,8 +141,8 @@ pub enum Finding {
     },
     /// The provider refused to make it, for good.
     Refused(Reason),
-    /// Nobody can know without looking: the key was used with other parameters, the window is over and a listing does
-    /// not show it or is refused, or what the provider made is not what was asked for.
+    /// Nobody can know without looking: the key was used with other parameters, a listing that had time to show it does
+    /// not, or is not to be had, or what the provider made is not what was asked for.
     Unclear {
         /// The provider's id of what it made, if there is such an object.
         reference: Option<String>,
@@ -124,7 +151,16 @@ pub enum Finding {
     },
 }
 
+/// The code of a review for which the provider has an earlier payout of the same refund.
+pub const EARLIER_FOUND: &str = "earlier_payout_found";
+
 impl Finding {
+    /// The provider has an earlier payout of this refund, which did not fail: another one would pay a second time.
+    #[must_use]
+    pub fn earlier_found() -> Self {
+        Self::unclear(EARLIER_FOUND, "the provider has an earlier payout of this refund, which did not fail")
+    }
+
     /// Unclear, for this reason, and without an object of the provider's.
     #[must_use]
     pub fn unclear(code: &str, detail: &str) -> Self {
@@ -154,31 +190,47 @@ impl Finding {
 ///
 /// | stored | pending | succeeded | failed | refused | unclear | unclear, an object |
 /// |---|---|---|---|---|---|---|
-/// | due | submitted | paid | failed | failed | review | review |
+/// | due, called for once | submitted | paid | failed | failed | review | review |
+/// | due, called for again | submitted | paid | failed | due, marked | review | review |
 /// | submitted | = | paid | failed | = | review | review |
 /// | paid | = | = | failed | = | = | = |
-/// | review | = | paid | failed | = | = | =, or review with the object |
-/// | failed, the provider had it | = | = | = | = | = | = |
+/// | review | =, or with the object | paid | failed | = | = | =, or review with the object |
+/// | failed, the provider had it | =, or review if another | =, or paid if another | = | = | = | =, or review if another |
 /// | failed, refused or a person's word | review | paid | failed | = | = | review |
 ///
+/// A refusal says nothing of another call: one whose answer was lost, or that another consumer is just making, may have
+/// been taken, and a refusal is not always kept under the key. So it is the end of a payout only if its call was the only
+/// one, which the count says and the write's condition holds to. Else it is a mark: nobody calls again, and whoever was
+/// at it is waited for before a person is asked.
+///
 /// The provider's own order is pending, succeeded, failed, and each of the three names an object of the provider's. A
-/// refusal or a person's word is weaker than an object: a call that was on its way when another was refused may still
-/// have been taken, and saying `failed` then would invite a second payment. That object, pending, is a person's to
-/// look at, since no copy may be left in the queue for it; and so is one that is not what was asked for
+/// refusal or a person's word is weaker than an object, should one turn up after all. That object, pending, is a
+/// person's to look at, since no copy may be left in the queue for it; and so is one that is not what was asked for
 /// ([`super::terms`]), which the last column is about.
+///
+/// The stored reference is that of the object which made the state, or the one that a person saw. That another object
+/// failed says nothing of that one (=, in every row): who cancels the second of two payments has not undone the first.
 #[must_use]
 pub fn hear(stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
-    let had = stored.reference.is_some();
+    if let Finding::Refused(reason) = finding
+        && stored.calls > 1
+    {
+        return stored.marked(reason, now_ms);
+    }
+    let (none, another) = (stored.reference.is_none(), is_another(stored, finding));
     let state = match (stored.state, finding) {
+        (_, Finding::Failed { .. }) if another => return None,
         (State::Due, Finding::Pending { .. }) => State::Submitted,
         (State::Due | State::Submitted | State::Review, Finding::Succeeded { .. }) => State::Paid,
         (State::Due | State::Submitted | State::Review | State::Paid, Finding::Failed { .. }) => State::Failed,
         (State::Due, Finding::Refused(_)) => State::Failed,
         (State::Due | State::Submitted, Finding::Unclear { .. }) => State::Review,
-        (State::Review | State::Failed, Finding::Unclear { reference: Some(_), .. }) if !had => State::Review,
-        (State::Failed, Finding::Pending { .. }) if !had => State::Review,
-        (State::Failed, Finding::Succeeded { .. }) if !had => State::Paid,
-        (State::Failed, Finding::Failed { .. }) if !had => State::Failed,
+        (State::Review, Finding::Unclear { reference: Some(_), .. } | Finding::Pending { .. }) if none => State::Review,
+        (State::Failed, Finding::Unclear { reference: Some(_), .. } | Finding::Pending { .. }) if none || another => {
+            State::Review
+        }
+        (State::Failed, Finding::Succeeded { .. }) if none || another => State::Paid,
+        (State::Failed, Finding::Failed { .. }) if none => State::Failed,
         _ => return None,
     };
     let reason = match finding {
@@ -187,8 +239,12 @@ pub fn hear(stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
     };
     Some(Payout {
         state,
+        // Nobody calls any more.
+        caller: None,
         failed_ms: (state == State::Failed).then_some(now_ms),
-        reference: stored.reference.clone().or_else(|| finding.reference().map(String::from)),
+        reference: finding.reference().map(String::from).or_else(|| stored.reference.clone()),
+        // It was about that object.
+        applied: stored.applied.filter(|_| !another),
         // What put a payout in review is kept when it is an object that turned up after a refusal.
         reason: reason.cloned().or_else(|| stored.reason.clone().filter(|_| state == State::Review)),
         ..stored.clone()

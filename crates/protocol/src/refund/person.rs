@@ -54,6 +54,9 @@ pub fn retry(stored: &Refund, named: PayoutId, actor: &str, now_ms: u64, timing:
     Retry::Write(Box::new(next), stored.expect(named), successor)
 }
 
+/// The code of a payout that a person said was not paid.
+pub const NOT_PAID: &str = "resolved_not_paid";
+
 /// What a person saw at the provider.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Seen {
@@ -77,18 +80,19 @@ pub enum Resolve {
     NotInReview(State),
     /// It is paid, but under another reference of the provider's than the one that the person saw.
     OtherReference,
-    /// The payout that was named is not the current one, which is this.
+    /// The payout that was named is not the current one, which is this; or none was named, and it is a successor.
     NotCurrent(PayoutId),
     /// The refund has no payout.
     Unknown,
 }
 
 /// Decides what a person's word makes of the current payout. A person who says which payout was looked at is not taken
-/// to speak of its successor.
+/// to speak of its successor; and one who names none speaks of the first: a late repeat of that word must not end the
+/// review of its successor, whom it cannot have meant.
 #[must_use]
 pub fn resolve(stored: &Refund, named: Option<PayoutId>, seen: &Seen, actor: &str, now_ms: u64) -> Resolve {
     let (Some(payout), Some(id)) = (stored.payout.as_ref(), stored.payout_id()) else { return Resolve::Unknown };
-    if named.is_some_and(|named| named != id) {
+    if named.map_or(payout.number > 1, |named| named != id) {
         return Resolve::NotCurrent(id);
     }
     let state = match seen {
@@ -107,14 +111,17 @@ pub fn resolve(stored: &Refund, named: Option<PayoutId>, seen: &Seen, actor: &st
     let mut next = Payout { state, ..payout.clone() };
     match seen {
         Seen::Paid { reference } => {
+            // Events were about another object.
+            next.applied = next.applied.filter(|_| next.reference.as_ref() == Some(reference));
             next.reference = Some(reference.clone());
             next.reason = None;
         }
         // Without a reference, so that the provider's own word, should it come after all, is stronger.
         Seen::NotPaid => {
+            next.applied = None;
             next.reference = None;
             next.failed_ms = Some(now_ms);
-            next.reason = Some(Reason { code: String::from("resolved_not_paid"), detail: String::from("by a person") });
+            next.reason = Some(Reason { code: String::from(NOT_PAID), detail: String::from("by a person") });
         }
     }
     let next = stored.changed(next, line_of(state), By::Actor(String::from(actor)), now_ms);

@@ -3,7 +3,8 @@
 //!
 //! The payout id is the provider's Idempotency-Key for all calls of a payout. The provider remembers it for a while
 //! after the first call, so that time is stamped before it, and past the window nobody calls again: a listing may show
-//! the payout, else a person has to look.
+//! the payout, else a person has to look. Every call is announced and counted by a conditional write before it, since a
+//! refusal is believed only of a payout that was called for once.
 
 use super::{
     Refund,
@@ -13,7 +14,7 @@ use super::{
     terms::Terms,
     trail::{By, What},
 };
-use crate::{answer::Reason, expect::Expect, timing::Timing};
+use crate::{answer::Reason, expect::Expect, ids::OwnerToken, timing::Timing};
 use alloc::{boxed::Box, format, string::String};
 
 /// Proof that a payout copy is not needed: made only from a refund whose current payout is another, or is neither due
@@ -33,12 +34,13 @@ impl Settled {
 /// Why the provider's listing is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Look {
-    /// Before a successor's first call: an earlier payout may have been taken after all.
+    /// Before a successor's first call: an earlier payout may have been taken after all. And before each call of one that
+    /// is due for longer than the window: whatever the table says, the provider may have it.
     Before,
     /// The provider has it and has not decided, or the window is over: what became of it?
     Settle,
     /// A call was refused. Another one of this payout may have been taken all the same: one whose answer was lost, or
-    /// that another consumer is just making; and a refusal is not always made under the key.
+    /// that another consumer is just making; and a refusal is not always made under the key. Nobody calls again.
     Refused(Reason),
 }
 
@@ -47,35 +49,64 @@ pub enum Look {
 pub enum Next {
     /// Nothing is left to do: acknowledge.
     Ack(Settled),
-    /// Write this, then call: nobody has called before.
+    /// Write this, which announces a call, then call under the payout's key.
     Stamp(Box<Refund>, Expect),
-    /// Call under the payout's key: somebody may have called before.
-    Call,
     /// Ask for a listing; never call blindly.
     Look(Look),
 }
 
-/// Decides from the stored refund.
+/// Decides from the stored refund. `mine` is fresh for this receive.
 #[must_use]
-pub fn next(stored: &Refund, copy: PayoutId, now_ms: u64, timing: &Timing) -> Next {
+pub fn next(stored: &Refund, copy: PayoutId, mine: OwnerToken, now_ms: u64, timing: &Timing) -> Next {
     let Some(payout) = stored.payout.as_ref() else { return Next::Ack(Settled(())) };
     if let Some(settled) = Settled::of(stored, copy) {
         return Next::Ack(settled);
     }
+    if let Some((_, reason)) = payout.refused() {
+        return Next::Look(Look::Refused(reason.clone()));
+    }
     match payout.first_call_ms {
         _ if payout.state == State::Submitted => Next::Look(Look::Settle),
+        Some(first) if !timing.payout_window_open(first, now_ms) => Next::Look(Look::Settle),
         None if payout.number > 1 => Next::Look(Look::Before),
-        None => stamp(stored, payout, copy, now_ms),
-        Some(first) if timing.payout_window_open(first, now_ms) => Next::Call,
-        Some(_) => Next::Look(Look::Settle),
+        // One that is due for longer than keys are remembered may have been paid before the table was restored.
+        None | Some(_) if !timing.payout_window_open(payout.due_ms, now_ms) => Next::Look(Look::Before),
+        None | Some(_) => stamp(stored, payout, copy, mine, now_ms),
     }
 }
 
-/// The first call is about to be made.
-fn stamp(stored: &Refund, payout: &Payout, copy: PayoutId, now_ms: u64) -> Next {
-    let stamped = Payout { first_call_ms: Some(now_ms), ..payout.clone() };
-    let next = stored.changed(stamped, What::FirstCall, By::Payout, now_ms);
+/// A call is about to be made. The trail tells of the first one: a line for each would push out what matters.
+fn stamp(stored: &Refund, payout: &Payout, copy: PayoutId, mine: OwnerToken, now_ms: u64) -> Next {
+    let calls = payout.calls.saturating_add(1);
+    let first_call_ms = payout.first_call_ms.or(Some(now_ms));
+    let stamped = Payout { calls, caller: Some(mine), first_call_ms, reason: None, ..payout.clone() };
+    let next = match stored.trail.tells_of_call(payout.number) {
+        false => stored.changed(stamped, What::FirstCall, By::Payout, now_ms),
+        true => stored.quietly(stamped),
+    };
     Next::Stamp(Box::new(next), stored.expect(copy))
+}
+
+/// The refund as it was before the call that `mine` announced, of which it is certain that it did nothing (it was not
+/// sent, or refused before it was looked at), with the reason, and the condition of its write. `None` if another call was
+/// announced too: then nobody knows what the provider has.
+///
+/// Taking it back keeps for calls that may have been taken what only they need: the window, and a refusal's doubts.
+fn withdraw(stored: &Refund, copy: PayoutId, mine: OwnerToken, why: &Reason) -> Option<(Box<Refund>, Expect)> {
+    let payout = stored.payout.as_ref().filter(|_| stored.payout_id() == Some(copy))?;
+    let only = payout.calls == 1 && payout.caller == Some(mine) && payout.state == State::Due;
+    let fresh = Payout { calls: 0, caller: None, first_call_ms: None, reason: Some(why.clone()), ..payout.clone() };
+    (only && payout.refused().is_none()).then(|| (Box::new(stored.quietly(fresh)), stored.expect(copy)))
+}
+
+/// Whether the stored refund says that this call was announced by whoever wrote `mine`, and that it may be made: its
+/// write happened, and only its answer was lost.
+#[must_use]
+pub fn announced(stored: &Refund, mine: &Refund) -> bool {
+    let announced = |payout: &Payout| (payout.number, payout.calls, payout.caller);
+    let callable = |payout: &&Payout| payout.state == State::Due && payout.refused().is_none();
+    let payout = stored.payout.as_ref().filter(callable);
+    payout.is_some_and(|payout| payout.caller.is_some()) && payout.map(announced) == mine.payout.as_ref().map(announced)
 }
 
 /// One payout of this refund that the provider lists.
@@ -94,6 +125,8 @@ pub struct Listed {
 pub enum Found {
     /// Record this.
     Record(Finding),
+    /// Keep that a call was refused, for this reason, and look again later.
+    Mark(Reason),
     /// It changes nothing yet: look again later.
     Wait,
     /// No payout of this refund was taken: stamp, then call.
@@ -111,42 +144,156 @@ fn says(listed: &&Listed) -> u8 {
 }
 
 /// Decides from a listing of the payment's refunds. "Not found" never leads to a call of a payout that may have been
-/// called for: a listing may lag.
+/// called for: a listing may lag. `mine` is this receive's, as in [`next`].
 #[must_use]
-pub fn listed(stored: &Refund, copy: PayoutId, look: &Look, list: &[Listed], now_ms: u64, timing: &Timing) -> Found {
+pub fn listed(
+    stored: &Refund,
+    copy: PayoutId,
+    mine: OwnerToken,
+    look: &Look,
+    list: &[Listed],
+    now_ms: u64,
+    timing: &Timing,
+) -> Found {
     let Some(payout) = stored.payout.as_ref() else { return Found::Wait };
-    if let Some(current) = list.iter().filter(|listed| listed.payout == copy).max_by_key(says) {
+    // Of those that say the same, the one that is stored.
+    let best = |listed: &&Listed| (says(listed), listed.finding.reference() == payout.reference.as_deref());
+    if let Some(current) = list.iter().filter(|listed| listed.payout == copy).max_by_key(best) {
         return Found::Record(current.terms.judge(&current.finding, payout.amount, &stored.request.currency));
     }
     if list.iter().any(|other| other.payout.refund == copy.refund && other.finding.is_alive()) {
-        return Found::Record(Finding::unclear(
-            "earlier_payout_found",
-            "the provider has an earlier payout of this refund, which did not fail",
-        ));
+        return Found::Record(Finding::earlier_found());
     }
     match look {
-        Look::Refused(reason) => Found::Record(Finding::Refused(reason.clone())),
-        Look::Before => match stamp(stored, payout, copy, now_ms) {
+        Look::Refused(reason) => {
+            let detail = format!(
+                "a call was refused ({}), but it was not the only one, and another may have been taken; the provider \
+                 lists no such payout",
+                said(reason)
+            );
+            after_refusal(payout, reason, unclear("refused_after_other_call", detail), now_ms, timing)
+        }
+        Look::Before => match stamp(stored, payout, copy, mine, now_ms) {
             Next::Stamp(item, expect) => Found::Stamp(item, expect),
-            Next::Ack(_) | Next::Call | Next::Look(_) => Found::Wait,
+            Next::Ack(_) | Next::Look(_) => Found::Wait,
         },
-        Look::Settle => match payout.first_call_ms {
-            // Whoever found the window open may still be about to call.
-            Some(first) if !timing.payout_window_settled(first, now_ms) => Found::Wait,
-            _ => {
-                let detail = "the provider lists no such payout, and its key may be forgotten";
-                Found::Record(Finding::unclear("not_found", detail))
-            }
-        },
+        Look::Settle if is_busy(payout, now_ms, timing) => Found::Wait,
+        Look::Settle => {
+            let detail = "the provider lists no such payout, and its key may be forgotten";
+            Found::Record(Finding::unclear("not_found", detail))
+        }
     }
 }
 
-/// What a listing that the provider refuses for good says: nothing, and asking again will not change that. It is not
-/// an empty one: the payout may have been made.
+/// Whether somebody who found the window open may still be about to call. What is then found is too early for a person,
+/// who would look at the provider too early as well.
+fn is_busy(payout: &Payout, now_ms: u64, timing: &Timing) -> bool {
+    payout.first_call_ms.is_some_and(|first| !timing.payout_window_settled(first, now_ms))
+}
+
+/// A refusal in one line.
+fn said(reason: &Reason) -> String {
+    format!("{}: {}", reason.code, reason.detail)
+}
+
+fn unclear(code: &str, detail: String) -> Finding {
+    Finding::Unclear { reference: None, reason: Reason { code: String::from(code), detail } }
+}
+
+/// What follows when a call was refused and no listing shows the payout. It is believed if there was no other call
+/// ([`hear`] judges that again from the item that is written over). Else a person has to look (`otherwise`), once
+/// everybody is gone who announced a call before the mark was written: by then whatever they made is there to be seen.
+fn after_refusal(payout: &Payout, reason: &Reason, otherwise: Finding, now_ms: u64, timing: &Timing) -> Found {
+    match payout.refused() {
+        Some((at, _)) if payout.calls > 1 && now_ms < timing.payout_busy_until(at) => Found::Wait,
+        Some(_) if payout.calls > 1 => Found::Record(otherwise),
+        Some(_) | None => Found::Record(Finding::Refused(reason.clone())),
+    }
+}
+
+/// Decides from a listing that the provider refuses for good: it says nothing, and asking again will not change that. It
+/// is not an empty one: the payout may have been made, unless the only call of it was refused.
 #[must_use]
-pub fn listing_refused(reason: &Reason) -> Finding {
-    let detail = format!("the payment's refunds cannot be listed: {}: {}", reason.code, reason.detail);
-    Finding::Unclear { reference: None, reason: Reason { code: String::from("listing_refused"), detail } }
+pub fn listing_refused(stored: &Refund, look: &Look, why: &Reason, now_ms: u64, timing: &Timing) -> Found {
+    let Some(payout) = stored.payout.as_ref() else { return Found::Wait };
+    let detail = format!("the payment's refunds cannot be listed: {}", said(why));
+    match look {
+        Look::Refused(reason) => {
+            let detail = format!("{detail}; a call was refused: {}", said(reason));
+            after_refusal(payout, reason, unclear("listing_refused", detail), now_ms, timing)
+        }
+        Look::Settle if payout.state == State::Due && is_busy(payout, now_ms, timing) => Found::Wait,
+        Look::Settle | Look::Before => Found::Record(unclear("listing_refused", detail)),
+    }
+}
+
+/// Decides from a listing that was not got: it is asked for again, but not for ever. A payout that was submitted waits
+/// for the provider's word, which comes by event too.
+#[must_use]
+pub fn listing_failed(stored: &Refund, look: &Look, now_ms: u64, timing: &Timing) -> Found {
+    let Some(payout) = stored.payout.as_ref() else { return Found::Wait };
+    let given_up = payout.first_call_ms.is_some_and(|first| timing.payout_listing_given_up(first, now_ms));
+    match look {
+        Look::Refused(reason) if given_up => {
+            let detail =
+                format!("the payment's refunds could not be listed for long; a call was refused: {}", said(reason));
+            Found::Record(unclear("listing_failed", detail))
+        }
+        Look::Settle if given_up && payout.state == State::Due => {
+            Found::Record(Finding::unclear("listing_failed", "the payment's refunds could not be listed for long"))
+        }
+        Look::Refused(reason) if payout.refused().is_none() => Found::Mark(reason.clone()),
+        Look::Before if payout.calls == 0 && timing.payout_uncalled_given_up(payout.due_ms, now_ms) => {
+            Found::Record(never_called("the payment's refunds could not be listed, and no call was made"))
+        }
+        Look::Refused(_) | Look::Settle | Look::Before => Found::Wait,
+    }
+}
+
+/// Nothing could be asked of the provider for longer than anybody should wait: a closed account, an API key that may not
+/// refund. No call that may have done anything was made.
+fn never_called(detail: &str) -> Finding {
+    Finding::unclear("never_called", detail)
+}
+
+/// What becomes of an only call that did nothing: it is taken back, or, when that has gone on for too long, a person has
+/// to look.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Nothing {
+    /// Write this, and ask again later.
+    Withdraw(Box<Refund>, Expect),
+    /// Record this.
+    GiveUp(Finding),
+    /// Nothing to write: another call was announced.
+    Wait,
+}
+
+/// Decides after a call that did nothing.
+#[must_use]
+pub fn nothing_done(
+    stored: &Refund,
+    copy: PayoutId,
+    mine: OwnerToken,
+    why: &Reason,
+    now_ms: u64,
+    timing: &Timing,
+) -> Nothing {
+    let Some((item, expect)) = withdraw(stored, copy, mine, why) else { return Nothing::Wait };
+    let due = stored.payout.as_ref().map_or(now_ms, |payout| payout.due_ms);
+    if timing.payout_uncalled_given_up(due, now_ms) {
+        return Nothing::GiveUp(never_called(&format!("no call did anything for a week: {}", said(why))));
+    }
+    Nothing::Withdraw(item, expect)
+}
+
+/// The refund with the mark that a call of it was refused, whatever its count says, and the condition of its write:
+/// nobody calls again, and a listing is asked for later. `None` if it has that mark, or the payout is not current or not
+/// due.
+#[must_use]
+pub fn mark(stored: &Refund, copy: PayoutId, reason: &Reason, now_ms: u64) -> Option<(Box<Refund>, Expect)> {
+    let payout = stored.payout.as_ref().filter(|_| stored.payout_id() == Some(copy))?;
+    let marked = payout.marked(reason, now_ms)?;
+    Some((Box::new(stored.changed(marked, What::Refused, By::Payout, now_ms)), stored.expect(copy)))
 }
 
 /// The refund that a finding makes of `stored`, with the condition of its write; `None` if it says so already or the

@@ -4,7 +4,7 @@
 //! an item has a size limit, and a provider may send any number of events. It holds names of API keys and ids of
 //! events, no person's data.
 
-use super::payout::Payout;
+use super::{objects::FAILED, payout::Payout};
 use alloc::{string::String, vec::Vec};
 
 /// Lines kept. A line is at most about 800 bytes (two ids of the provider's and a code), so a full trail is 40 KB of the
@@ -24,6 +24,8 @@ pub enum What {
     Rejected,
     /// A payout is about to be called for, the first time.
     FirstCall,
+    /// A call was refused, and another one may have been taken, or no listing was got: nobody calls again.
+    Refused,
     /// The provider has it and has not decided.
     Submitted,
     /// The provider paid.
@@ -47,6 +49,7 @@ impl What {
             Self::Approved => "approved",
             Self::Rejected => "rejected",
             Self::FirstCall => "payout_called",
+            Self::Refused => "payout_refused",
             Self::Submitted => "payout_submitted",
             Self::Paid => "payout_paid",
             Self::Failed => "payout_failed",
@@ -57,11 +60,12 @@ impl What {
     }
 
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Created,
         Self::Approved,
         Self::Rejected,
         Self::FirstCall,
+        Self::Refused,
         Self::Submitted,
         Self::Paid,
         Self::Failed,
@@ -94,9 +98,10 @@ pub enum By {
 pub struct About {
     /// The payout's number, from 1; none of a refund that has no payout.
     pub payout: Option<u16>,
-    /// The provider's id of it; of a line that tells of a state, once the provider has an object for it.
+    /// The provider's id of it; of a line that tells of a state, once the provider has an object for it; of an event, the
+    /// object that it is about.
     pub reference: Option<String>,
-    /// Why it failed or is in review, in one word.
+    /// Why it failed, is in review or was refused, in one word; of an event, what it said.
     pub code: Option<String>,
 }
 
@@ -104,7 +109,7 @@ impl About {
     /// What a line says of a payout as it is after it. Reference and code go with the states that the provider or a
     /// person gave it, so that each is told where it was found.
     pub(crate) fn payout(payout: &Payout, what: What) -> Self {
-        let found = matches!(what, What::Submitted | What::Paid | What::Failed | What::Review);
+        let found = matches!(what, What::Refused | What::Submitted | What::Paid | What::Failed | What::Review);
         Self {
             payout: Some(payout.number),
             reference: payout.reference.clone().filter(|_| found),
@@ -126,16 +131,30 @@ pub struct Line {
     pub about: About,
 }
 
+impl Line {
+    /// Whether it tells of an event that changed nothing, that nobody has to look into, and on which nothing rests.
+    fn is_idle(&self) -> bool {
+        self.what == What::Event && !self.alarms() && self.about.code.as_deref() != Some(FAILED)
+    }
+}
+
 /// The lines, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Trail(pub Vec<Line>);
 
 impl Trail {
-    /// Adds a line. When the trail is full, its oldest line goes that tells neither of the creation nor of the decision.
+    /// Adds a line. When the trail is full, the oldest line of an event goes that said nothing new, and without one the
+    /// oldest that tells neither of the creation nor of the decision.
     pub fn push(&mut self, line: Line) {
-        self.0.push(line);
-        while self.0.len() > TRAIL_MAX {
-            self.0.remove(KEPT);
+        while self.0.len() >= TRAIL_MAX {
+            let idle = self.0.iter().position(Line::is_idle);
+            self.0.remove(idle.unwrap_or(KEPT));
         }
+        self.0.push(line);
+    }
+
+    /// Whether a line tells that this payout is about to be called for.
+    pub(crate) fn tells_of_call(&self, number: u16) -> bool {
+        self.0.iter().any(|line| line.what == What::FirstCall && line.about.payout == Some(number))
     }
 }

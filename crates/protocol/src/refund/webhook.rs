@@ -1,18 +1,20 @@
 //! An event of the payment provider, applied to the payout that it names.
 //!
 //! Events arrive late, twice, and in any order, and their times have only seconds. Three things keep one from moving a
-//! payout back: its id is kept, its time and rank must be higher than those of the last one applied, and
-//! [`super::payout::hear`] knows no way back. The event is taken by the same conditional write that applies it.
+//! payout back: its id is kept, its time and rank must be higher than those of the last one applied about its object, and
+//! [`super::payout::hear`] knows no way back, nor lets one object's failure undo what another one paid. The event is taken
+//! by the same conditional write that applies it.
 
 use super::{
     EVENTS_KEPT, Refund,
     id::PayoutId,
     line_of,
-    payout::{Finding, hear},
+    objects::{DOUBLED, FAILED, OTHER_FAILED, OTHER_PAID, doubles, is_another},
+    payout::{EARLIER_FOUND, Finding, Payout, State, hear},
     terms::Terms,
-    trail::{By, What},
+    trail::{About, By, Line, What},
 };
-use crate::expect::Expect;
+use crate::{answer::Reason, expect::Expect};
 use alloc::{boxed::Box, string::String};
 
 /// Where an event stands among others about the same payout: by time, and within one second by rank (pending <
@@ -60,17 +62,26 @@ impl Event {
 pub enum Ignored {
     /// It was applied before.
     Repeated,
+    /// It was applied before, and is an alarm ([`Apply::GivenUp`]): whoever applied it may not have come to say so.
+    RepeatedGivenUp,
+    /// Likewise, of [`Apply::Doubled`].
+    RepeatedDoubled,
     /// One that comes after it was applied before.
     OutOfOrder,
-    /// The refund has no such payout now. If it says that the provider paid one that was given up, that is an alarm.
+    /// The refund has no such payout now. If it says that the provider paid one all the same, that is an alarm.
     NotCurrent,
 }
 
 /// The decision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Apply {
-    /// Write this.
+    /// Write this: the payout is what the event says.
     Write(Box<Refund>, Expect),
+    /// Write this: a payout that was given up was paid, or may be. It is an alarm.
+    GivenUp(Box<Refund>, Expect),
+    /// Write this: the payout was paid by another object too, or the object that failed may be the one that a person meant.
+    /// It is an alarm.
+    Doubled(Box<Refund>, Expect),
     /// Answer 200, and nothing else.
     Ignore(Ignored),
 }
@@ -79,31 +90,132 @@ pub enum Apply {
 ///
 /// An event is about the current payout if it names it, or if it is about the very object that is stored as the one that
 /// pays: a person may have ended a review with the object of an earlier payout, and the provider may take that back too.
+///
+/// One that says that an earlier payout was paid, or may be, is kept in the trail whatever the current one is. If that is
+/// still due, nobody calls for it any more: it would be a second payment, so a person looks first.
 #[must_use]
 pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
     if stored.events.contains(&event.id) {
-        return Apply::Ignore(Ignored::Repeated);
+        return Apply::Ignore(repeated(stored, event));
     }
     let (Some(payout), Some(current)) = (stored.payout.as_ref(), stored.payout_id()) else {
         return Apply::Ignore(Ignored::NotCurrent);
     };
     let its_object = payout.reference.is_some() && payout.reference.as_deref() == event.finding.reference();
     if event.payout != current && !(event.payout.refund == stored.id && its_object) {
-        return Apply::Ignore(Ignored::NotCurrent);
+        let earlier = event.payout.refund == stored.id && (1..payout.number).contains(&event.payout.number);
+        return match earlier && event.finding.is_alive() {
+            true => Apply::GivenUp(Box::new(given_up(stored, payout, event, now_ms)), stored.expect(current)),
+            false => Apply::Ignore(Ignored::NotCurrent),
+        };
     }
-    let order = event.order();
-    if payout.applied.is_some_and(|last| order <= last) {
+    // Events have an order among those about one object, and failed is the end of each.
+    let (order, another) = (event.order(), is_another(payout, &event.finding));
+    let late = match another {
+        false => payout.applied.is_some_and(|last| order <= last),
+        true => event.finding.is_alive() && known(event, |object| stored.trail.tells_that_failed(object)),
+    };
+    if late {
         return Apply::Ignore(Ignored::OutOfOrder);
     }
+    let doubled = doubles(payout, &event.finding) && !known(event, |object| stored.trail.tells_that_doubled(object));
+    let failed = matches!(event.finding, Finding::Failed { .. });
+    let unnamed =
+        another && failed && payout.state == State::Paid && stored.trail.tells_that_person_paid(payout.number);
     let finding = event.terms.judge(&event.finding, payout.amount, &stored.request.currency);
-    let heard = hear(payout, &finding, now_ms);
-    let what = heard.as_ref().map_or(What::Event, |heard| line_of(heard.state));
-    let mut payout = heard.unwrap_or_else(|| payout.clone());
-    payout.applied = Some(order);
-    let mut next = stored.changed(payout, what, By::Event(event.id.clone()), now_ms);
+    let by = By::Event(event.id.clone());
+    let mut next = match hear(payout, &finding, now_ms).map(|heard| otherwise_paid(stored, heard, event)) {
+        Some(heard) => {
+            let before = if doubled { told(stored, event, DOUBLED, by.clone(), now_ms) } else { stored.clone() };
+            let what = line_of(heard.state);
+            let next = before.changed(Payout { applied: Some(order), ..heard }, what, by, now_ms);
+            // One write, whatever its lines.
+            Refund { version: stored.version.saturating_add(1), ..next }
+        }
+        None => {
+            let code = match (doubled, unnamed) {
+                (true, _) => DOUBLED,
+                (false, true) => OTHER_FAILED,
+                (false, false) => word(&event.finding),
+            };
+            let mut next = told(stored, event, code, by, now_ms);
+            if let Some(payout) = next.payout.as_mut().filter(|_| !another) {
+                payout.applied = Some(order);
+            }
+            next
+        }
+    };
+    keep(&mut next, event);
+    let (next, expect) = (Box::new(next), stored.expect(current));
+    if doubled || unnamed { Apply::Doubled(next, expect) } else { Apply::Write(next, expect) }
+}
+
+/// What a repeat of an applied event is, by the line that it left.
+fn repeated(stored: &Refund, event: &Event) -> Ignored {
+    let mut lines = stored.trail.0.iter().filter(|line| line.alarms());
+    let line = lines.find(|line| matches!(&line.by, By::Event(id) if *id == event.id));
+    match line.and_then(|line| line.about.code.as_deref()) {
+        None => Ignored::Repeated,
+        Some(EARLIER_FOUND) => Ignored::RepeatedGivenUp,
+        Some(_) => Ignored::RepeatedDoubled,
+    }
+}
+
+fn known(event: &Event, what: impl FnOnce(&str) -> bool) -> bool {
+    event.finding.reference().is_some_and(what)
+}
+
+/// The object that paid failed, but another one paid too: that is for a person to see, and no invitation to pay again.
+fn otherwise_paid(stored: &Refund, heard: Payout, event: &Event) -> Payout {
+    let failed = heard.state == State::Failed && matches!(event.finding, Finding::Failed { .. });
+    if !failed || !known(event, |object| stored.trail.tells_that_paid_otherwise(heard.number, object)) {
+        return heard;
+    }
+    let detail = String::from("the provider's object that paid failed, but another one of this payout paid too");
+    let reason = Reason { code: String::from(OTHER_PAID), detail };
+    Payout { state: State::Review, failed_ms: None, reason: Some(reason), ..heard }
+}
+
+/// What an event says, in one word.
+fn word(finding: &Finding) -> &'static str {
+    match finding {
+        Finding::Pending { .. } => "pending",
+        Finding::Succeeded { .. } => "succeeded",
+        Finding::Failed { .. } | Finding::Refused(_) => FAILED,
+        Finding::Unclear { .. } => "unclear",
+    }
+}
+
+/// The refund with a line about an event that changes no state.
+fn told(stored: &Refund, event: &Event, code: &str, by: By, now_ms: u64) -> Refund {
+    let about = About {
+        payout: Some(event.payout.number),
+        reference: event.finding.reference().map(String::from),
+        code: Some(String::from(code)),
+    };
+    let mut next = stored.clone();
+    next.version = next.version.saturating_add(1);
+    next.trail.push(Line { at_ms: now_ms, what: What::Event, by, about });
+    next
+}
+
+/// Keeps the event's id, so that a repeat is known.
+fn keep(next: &mut Refund, event: &Event) {
     next.events.push(event.id.clone());
     while next.events.len() > EVENTS_KEPT {
         next.events.remove(0);
     }
-    Apply::Write(Box::new(next), stored.expect(current))
+}
+
+/// The refund with a line about an earlier payout that the provider has after all, and its current one in review if
+/// somebody might still call for it.
+fn given_up(stored: &Refund, payout: &Payout, event: &Event, now_ms: u64) -> Refund {
+    let by = By::Event(event.id.clone());
+    let mut next = told(stored, event, EARLIER_FOUND, by.clone(), now_ms);
+    keep(&mut next, event);
+    match hear(payout, &Finding::earlier_found(), now_ms).filter(|_| payout.state == State::Due) {
+        // One write, two lines.
+        Some(review) => Refund { version: next.version, ..next.changed(review, What::Review, by, now_ms) },
+        None => next,
+    }
 }

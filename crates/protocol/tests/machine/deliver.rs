@@ -2,7 +2,7 @@
 //! acknowledgement.
 
 use super::{done, go};
-use crate::common::{accepted, claimed, facts, letters, not_now, permanent, token};
+use crate::common::{accepted, claimed, facts, letters, not_now, permanent, reason, token};
 use protocol::{
     answer::Answer,
     claim::ChunkFacts,
@@ -111,6 +111,19 @@ fn a_successor_waits_what_the_provider_asked_but_no_longer_than_sqs_can() {
     assert_eq!(write(&effects).1.not_before_ms, NOW + 5_000_000);
     let (_, effects) = go(machine.step(Outcome::Written, NOW));
     assert_eq!(effects, [Effect::Successor { delay_ms: 900_000 }]);
+}
+
+/// Under `at_most_once` an answered 5xx ends its device: what it asked for is not what the other one waits for.
+#[test]
+fn nobody_waits_for_what_was_asked_for_a_device_that_is_not_called_again() {
+    let (machine, _) = go(prepared(receive(Policy::AtMostOnce, 2, false)));
+    let (machine, _) = go(machine.step(Outcome::Written, NOW));
+    let asked = Answer::Ambiguous { reason: reason("UNAVAILABLE"), after_ms: Some(600_000) };
+    let (machine, _) = go(machine.step(Outcome::Called { device: 0, answer: asked }, NOW));
+    let (_, effects) = go(machine.step(Outcome::Called { device: 1, answer: not_now(None) }, NOW));
+    let (_, item, _) = write(&effects);
+    assert_eq!(letters(&item), [Letter::Unknown, Letter::Pending]);
+    assert_eq!(item.not_before_ms, NOW + TIMING.backoff[0]);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Each machine of refunds: which effects, in which order, after which outcomes.
 
-use super::{NOW, TIMING, approved, decision, in_state, payout, pending, reason, refused, succeeded, waits};
+use super::{
+    ME, NOW, OTHER, TIMING, approved, called, decision, in_state, marked, payout, pending, reason, refused, succeeded,
+    waits,
+};
 use crate::machine::{done, go};
 use protocol::{
     machine::{
@@ -20,7 +23,7 @@ use protocol::{
         person::{Resolve, Retry, Seen},
         step::Listed,
         terms::Terms,
-        trail::By,
+        trail::{By, What},
         webhook::Event,
     },
 };
@@ -94,7 +97,7 @@ fn approving_again_names_the_first_payout_for_ever() {
 }
 
 fn receive(ends: u64) -> Payout {
-    let receive = Receive { copy: payout(1), receives: 1, jitter_permille: 0, invocation_ends_ms: ends };
+    let receive = Receive { copy: payout(1), token: ME, receives: 1, jitter_permille: 0, invocation_ends_ms: ends };
     let (machine, effects) = go(Payout::new(receive, TIMING).step(Outcome::Start, NOW));
     assert_eq!(effects, [Effect::Read]);
     machine
@@ -117,6 +120,22 @@ fn written(step: (Payout, Effect), purpose: Purpose) -> (Payout, Box<Refund>) {
         Effect::Write { purpose: why, item, .. } if why == purpose => (step.0, item),
         other => panic!("{other:?}"),
     }
+}
+
+/// The machine that has read this, announced a call and makes it.
+fn calling(item: Refund, ends: u64, now: u64) -> Payout {
+    let (machine, _) = written(prepared(item, ends, now), Purpose::Stamp);
+    let (machine, effect) = one(go(machine.step(Outcome::Written, now)));
+    assert!(matches!(effect, Effect::Call { key, .. } if key == payout(1)));
+    machine
+}
+
+/// The machine whose call was refused, and that asks for a listing.
+fn looking(item: Refund) -> Payout {
+    let refusal = Outcome::Called(Answer::Heard(refused()));
+    let (machine, effect) = one(go(calling(item, u64::MAX, NOW).step(refusal, NOW)));
+    assert!(matches!(effect, Effect::Look { .. }));
+    machine
 }
 
 fn released(step: (Payout, Effect)) -> u64 {
@@ -164,19 +183,62 @@ fn a_submitted_payout_is_looked_for_and_its_copy_kept() {
 
 #[test]
 fn what_says_nothing_is_asked_again_under_the_same_key_and_never_acknowledged() {
-    let (machine, effect) = prepared(in_state(State::Due), u64::MAX, NOW + 1);
-    assert!(matches!(effect, Effect::Call { key, .. } if key == payout(1)));
+    let machine = calling(called(1), u64::MAX, NOW + 1);
     for (after_ms, delay) in [(None, 10_000), (Some(70_000), 70_000), (Some(u64::MAX), 43_200_000)] {
-        let later = Outcome::Called(Answer::Later { reason: reason("timeout"), after_ms });
+        let later = Outcome::Called(Answer::Later { reason: reason("timeout"), after_ms, untouched: false });
         assert_eq!(released(one(go(machine.clone().step(later, NOW)))), delay);
     }
 }
 
+/// The only call certainly did nothing: its announcement is taken back, whatever becomes of that write.
+#[test]
+fn a_call_that_did_nothing_is_taken_back_and_asked_again() {
+    let after = Some(70_000);
+    let nothing = || Outcome::Called(Answer::Later { reason: reason("HTTP_401"), after_ms: after, untouched: true });
+    let step = go(calling(approved(), u64::MAX, NOW).step(nothing(), NOW));
+    let (machine, item) = written(one(step), Purpose::Withdraw);
+    let stored = item.payout.as_ref().unwrap();
+    assert_eq!((stored.first_call_ms, stored.calls, stored.caller), (None, 0, None));
+    assert_eq!((stored.reason.as_ref(), stored.refused()), (Some(&reason("HTTP_401")), None));
+    for outcome in [Outcome::Written, Outcome::WriteUnknown, Outcome::Conflict(None)] {
+        assert_eq!(released(one(go(machine.clone().step(outcome, NOW)))), 70_000);
+    }
+    // Called again it is as new, but for the trail, which tells of the first call once.
+    let (_, again) = written(prepared(*item, u64::MAX, NOW + 1), Purpose::Stamp);
+    let stored = again.payout.as_ref().unwrap();
+    assert_eq!((stored.first_call_ms, stored.calls, &stored.reason), (Some(NOW + 1), 1, &None));
+    assert_eq!(again.trail.0.iter().filter(|line| line.what == What::FirstCall).count(), 1);
+    // Where another call was announced, nobody knows what the provider has.
+    assert_eq!(released(one(go(calling(called(1), u64::MAX, NOW).step(nothing(), NOW)))), 70_000);
+    // After a week of that a person looks.
+    let week = NOW + 7 * TIMING.payout_window;
+    let mut due = approved();
+    due.payout.as_mut().unwrap().due_ms = NOW;
+    for (at, ends) in [(week - 1, false), (week, true)] {
+        let (machine, effect) = prepared(due.clone(), u64::MAX, at);
+        assert!(matches!(effect, Effect::Look { .. }));
+        let silent = one(go(machine.clone().step(Outcome::LookFailed, at)));
+        let (machine, _) = written(one(go(machine.step(Outcome::Listed(vec![]), at))), Purpose::Stamp);
+        let (machine, _) = one(go(machine.step(Outcome::Written, at)));
+        let called = one(go(machine.step(nothing(), at)));
+        if ends {
+            for step in [silent, called] {
+                let stored = written(step, Purpose::Record).1.payout.unwrap();
+                assert_eq!((stored.state, stored.reason.unwrap().code.as_str()), (State::Review, "never_called"));
+            }
+        } else {
+            assert_eq!(released(silent), 10_000);
+            written(called, Purpose::Withdraw);
+        }
+    }
+    // Too late to write.
+    let ends = NOW + TIMING.call + TIMING.record + TIMING.margin + 1;
+    assert_eq!(released(one(go(calling(approved(), ends, NOW).step(nothing(), ends)))), 70_000);
+}
+
 #[test]
 fn a_refusal_is_believed_only_after_a_listing() {
-    let (machine, _) = prepared(in_state(State::Due), u64::MAX, NOW);
-    let (machine, effect) = one(go(machine.step(Outcome::Called(Answer::Heard(refused())), NOW)));
-    assert!(matches!(effect, Effect::Look { .. }));
+    let machine = looking(approved());
     let (_, item) = written(one(go(machine.clone().step(Outcome::Listed(vec![]), NOW))), Purpose::Record);
     let failed = item.payout.unwrap();
     assert_eq!((failed.state, failed.reason.unwrap().code.as_str()), (State::Failed, "charge_disputed"));
@@ -185,43 +247,131 @@ fn a_refusal_is_believed_only_after_a_listing() {
     assert_eq!(item.payout.unwrap().state, State::Paid);
 }
 
+/// Another call may have been taken: nobody calls again, and a person looks once its caller is gone.
+#[test]
+fn a_refusal_after_another_call_is_a_mark_and_then_a_person_s() {
+    let (machine, item) = written(one(go(looking(called(1)).step(Outcome::Listed(vec![]), NOW))), Purpose::Record);
+    assert_eq!(item.payout.as_ref().unwrap().refused(), Some((NOW, &reason("charge_disputed"))));
+    assert_eq!(released(one(go(machine.step(Outcome::Written, NOW)))), 10_000);
+    let busy = TIMING.payout_busy_until(NOW);
+    let (machine, effect) = prepared((*item).clone(), u64::MAX, busy - 1);
+    assert!(matches!(effect, Effect::Look { .. }), "never called for again");
+    assert_eq!(released(one(go(machine.step(Outcome::Listed(vec![]), busy - 1)))), 10_000);
+    let (machine, _) = prepared((*item).clone(), u64::MAX, busy);
+    let (machine, item) = written(one(go(machine.step(Outcome::Listed(vec![]), busy))), Purpose::Record);
+    let stored = item.payout.as_ref().unwrap();
+    let code = stored.reason.as_ref().map(|why| why.code.as_str());
+    assert_eq!((stored.state, code), (State::Review, Some("refused_after_other_call")));
+    assert!(matches!(done(machine.step(Outcome::Written, busy)), Verdict::Ack(_)));
+}
+
+/// The failed write of a refusal that seemed to be the only one meets the call that another receive has announced.
+#[test]
+fn a_call_that_is_announced_before_a_refusal_is_recorded_keeps_it_from_being_the_end() {
+    let (machine, item) = written(one(go(looking(approved()).step(Outcome::Listed(vec![]), NOW))), Purpose::Record);
+    assert_eq!(item.payout.unwrap().state, State::Failed);
+    let (_, item) = written(one(go(machine.step(Outcome::Conflict(Some(Box::new(called(2)))), NOW))), Purpose::Record);
+    let stored = item.payout.unwrap();
+    assert_eq!((stored.state, stored.refused().is_some()), (State::Due, true));
+}
+
+/// What a listing did not show may be in the hands of a call that was announced meanwhile: that is looked at anew. An
+/// object is an object, whatever was written.
+#[test]
+fn a_listing_that_showed_nothing_is_not_written_over_what_came_before_it() {
+    let busy = TIMING.payout_busy_until(NOW);
+    let (machine, _) = prepared(marked(2), u64::MAX, busy);
+    let (machine, _) = written(one(go(machine.step(Outcome::Listed(vec![]), busy))), Purpose::Record);
+    let (machine, effect) = one(go(machine.step(Outcome::Conflict(Some(Box::new(in_state(State::Submitted)))), busy)));
+    assert!(matches!(effect, Effect::Look { .. }), "{effect:?}");
+    let list = vec![Listed { payout: payout(1), finding: succeeded(), terms: Terms::default() }];
+    let (machine, _) = written(one(go(machine.step(Outcome::Listed(list), busy))), Purpose::Record);
+    let (_, item) = written(one(go(machine.step(Outcome::Conflict(Some(Box::new(called(3)))), busy))), Purpose::Record);
+    assert_eq!(item.payout.unwrap().state, State::Paid);
+}
+
 /// A listing that does not answer says nothing; an empty one says that the provider has nothing.
 #[test]
 fn a_listing_that_fails_is_not_an_empty_one() {
-    let (machine, _) = prepared(in_state(State::Due), u64::MAX, NOW);
-    let (refused_once, _) = one(go(machine.step(Outcome::Called(Answer::Heard(refused())), NOW)));
-    assert_eq!(released(one(go(refused_once.step(Outcome::LookFailed, NOW)))), 10_000);
+    for item in [approved(), called(1)] {
+        let (machine, item) = written(one(go(looking(item).step(Outcome::LookFailed, NOW))), Purpose::Record);
+        let stored = item.payout.as_ref().unwrap();
+        assert_eq!(stored.refused(), Some((NOW, &reason("charge_disputed"))), "kept, so that nobody calls again");
+        assert_eq!(released(one(go(machine.clone().step(Outcome::Written, NOW)))), 10_000);
+        // Its answer was lost, and the repeat meets it.
+        assert_eq!(released(one(go(machine.clone().step(Outcome::Conflict(Some(item)), NOW)))), 10_000);
+        let theirs = Outcome::Conflict(Some(Box::new(called(7))));
+        let (_, item) = written(one(go(machine.step(theirs, NOW))), Purpose::Record);
+        assert!(item.payout.unwrap().refused().is_some());
+    }
+    // The only call was refused, and the next receive gets the listing.
+    let (machine, _) = prepared(marked(1), u64::MAX, NOW);
+    let (_, item) = written(one(go(machine.step(Outcome::Listed(vec![]), NOW))), Purpose::Record);
+    assert_eq!(item.payout.unwrap().state, State::Failed);
     let settled = TIMING.payout_busy_until(NOW + TIMING.payout_window);
     let (past_the_window, effect) = prepared(in_state(State::Due), u64::MAX, settled);
     assert!(matches!(effect, Effect::Look { .. }));
     assert_eq!(released(one(go(past_the_window.step(Outcome::LookFailed, settled)))), 10_000);
 }
 
+#[test]
+fn a_refusal_that_leaves_no_time_for_a_listing_is_kept() {
+    let least = TIMING.call + TIMING.record + TIMING.margin;
+    let machine = calling(called(1), NOW + least + 1, NOW);
+    let refusal = Outcome::Called(Answer::Heard(refused()));
+    let (machine, item) = written(one(go(machine.step(refusal, NOW + 1))), Purpose::Record);
+    assert!(item.payout.unwrap().refused().is_some());
+    assert_eq!(released(one(go(machine.step(Outcome::Written, NOW + 1)))), 10_000);
+}
+
+/// The only call was refused, and so is the listing: the call's word is the provider's reason.
+#[test]
+fn a_listing_that_is_refused_after_the_only_call_was_is_no_review() {
+    let step = go(looking(approved()).step(Outcome::LookRefused(reason("resource_missing")), NOW));
+    let (_, item) = written(one(step), Purpose::Record);
+    let stored = item.payout.unwrap();
+    assert_eq!((stored.state, stored.reason), (State::Failed, Some(reason("charge_disputed"))));
+}
+
+#[test]
+fn a_listing_that_never_answers_is_given_up_on() {
+    let given_up = NOW + 2 * TIMING.payout_window;
+    for (at, ends) in [(given_up - 1, false), (given_up, true)] {
+        let (machine, _) = prepared(in_state(State::Due), u64::MAX, at);
+        let step = one(go(machine.step(Outcome::LookFailed, at)));
+        if ends {
+            let (_, item) = written(step, Purpose::Record);
+            let stored = item.payout.unwrap();
+            assert_eq!((stored.state, stored.reason.unwrap().code.as_str()), (State::Review, "listing_failed"));
+        } else {
+            assert_eq!(released(step), 10_000);
+        }
+    }
+}
+
 /// A listing that is refused for good would be refused for ever: a person looks, whatever it was asked for.
 #[test]
 fn a_listing_that_is_refused_ends_in_review_with_the_provider_s_reason() {
     let settled = TIMING.payout_busy_until(NOW + TIMING.payout_window);
-    let (machine, _) = prepared(in_state(State::Due), u64::MAX, NOW);
-    let (of_a_refusal, _) = one(go(machine.step(Outcome::Called(Answer::Heard(refused())), NOW)));
+    let (of_a_refusal, _) = prepared(marked(2), u64::MAX, settled);
     let (of_a_submitted, _) = prepared(in_state(State::Submitted), u64::MAX, NOW);
     let (past_the_window, _) = prepared(in_state(State::Due), u64::MAX, settled);
     let mut successor = in_state(State::Due);
     (successor.payout.as_mut().unwrap().number, successor.payout.as_mut().unwrap().first_call_ms) = (2, None);
-    let receive = Receive { copy: payout(2), receives: 1, jitter_permille: 0, invocation_ends_ms: u64::MAX };
+    let receive = Receive { copy: payout(2), token: ME, receives: 1, jitter_permille: 0, invocation_ends_ms: u64::MAX };
     let (machine, _) = go(Payout::new(receive, TIMING).step(Outcome::Start, NOW));
     let (machine, _) = go(machine.step(Outcome::Read(Some(Box::new(successor))), NOW));
     let (before_a_successor, effect) = one(go(machine.step(Outcome::Prepared, NOW)));
     assert!(matches!(effect, Effect::Look { .. }));
-    for machine in [of_a_refusal, of_a_submitted, past_the_window, before_a_successor] {
+    for (at, machine) in [of_a_refusal, of_a_submitted, past_the_window, before_a_successor].into_iter().enumerate() {
         let step = go(machine.step(Outcome::LookRefused(reason("resource_missing")), settled));
         let (machine, item) = written(one(step), Purpose::Record);
         let stored = item.payout.as_ref().unwrap();
         let why = stored.reason.as_ref().unwrap();
         assert_eq!((stored.state, why.code.as_str()), (State::Review, "listing_refused"));
-        assert_eq!(
-            why.detail,
-            "the payment's refunds cannot be listed: resource_missing: the provider said resource_missing"
-        );
+        let said = "the payment's refunds cannot be listed: resource_missing: the provider said resource_missing";
+        let refusal = "; a call was refused: charge_disputed: the provider said charge_disputed";
+        assert_eq!(why.detail, if at == 0 { format!("{said}{refusal}") } else { said.to_owned() });
         assert!(matches!(done(machine.step(Outcome::Written, settled)), Verdict::Ack(_)));
     }
 }
@@ -238,11 +388,22 @@ fn past_the_window_nothing_is_called() {
 }
 
 #[test]
-fn a_lost_stamp_goes_on_with_the_winner_s_and_another_payout_is_acknowledged() {
-    let (machine, _) = written(prepared(approved(), u64::MAX, NOW), Purpose::Stamp);
-    let stored = Some(Box::new(in_state(State::Due)));
-    let (_, effect) = one(go(machine.clone().step(Outcome::Conflict(stored), NOW)));
+fn a_lost_stamp_is_mine_or_announced_after_the_winner_s_and_another_payout_is_acknowledged() {
+    let (machine, mine) = written(prepared(approved(), u64::MAX, NOW), Purpose::Stamp);
+    // The SDK's own repeat meets what its first try wrote: that call is announced.
+    let (_, effect) = one(go(machine.clone().step(Outcome::Conflict(Some(mine.clone())), NOW)));
+    assert_eq!(effect, Effect::Call { key: payout(1), amount: 4_200, refund: mine.clone() });
+    // Another consumer's, in the same moment: this one's call is the second.
+    let mut theirs = mine;
+    theirs.payout.as_mut().unwrap().caller = Some(OTHER);
+    let (machine2, item) = written(one(go(machine.clone().step(Outcome::Conflict(Some(theirs)), NOW))), Purpose::Stamp);
+    let stamped = item.payout.as_ref().unwrap();
+    assert_eq!((stamped.calls, stamped.caller, item.version), (2, Some(ME), 4));
+    let (_, effect) = one(go(machine2.step(Outcome::Written, NOW)));
     assert!(matches!(effect, Effect::Call { .. }));
+    // A refusal that was recorded meanwhile is looked after, not called over.
+    let (_, effect) = one(go(machine.clone().step(Outcome::Conflict(Some(Box::new(marked(2)))), NOW)));
+    assert!(matches!(effect, Effect::Look { .. }));
     let mut retried = approved();
     retried.payout.as_mut().unwrap().number = 2;
     let verdict = done(machine.clone().step(Outcome::Conflict(Some(Box::new(retried))), NOW));
@@ -272,7 +433,7 @@ fn nothing_is_asked_that_would_not_be_recorded_in_time() {
 
 #[test]
 fn a_record_is_written_again_while_there_is_time() {
-    let (machine, _) = prepared(in_state(State::Due), NOW + 40_000, NOW);
+    let machine = calling(called(1), NOW + 40_000, NOW);
     let (machine, item) =
         written(one(go(machine.step(Outcome::Called(Answer::Heard(succeeded())), NOW))), Purpose::Record);
     let (again, same) = written(one(go(machine.step(Outcome::WriteUnknown, NOW))), Purpose::Record);
@@ -282,7 +443,7 @@ fn a_record_is_written_again_while_there_is_time() {
 
 #[test]
 fn names_of_effects_and_a_machine_that_waits_for_nothing() {
-    let (machine, _) = prepared(in_state(State::Due), u64::MAX, NOW);
+    let machine = calling(approved(), u64::MAX, NOW);
     assert_eq!(machine.clone().stuck(), Verdict::Keep);
     assert_eq!(go(machine.clone().step(Outcome::Written, NOW)), (machine, vec![]));
     let (_, stamp) = prepared(approved(), u64::MAX, NOW);

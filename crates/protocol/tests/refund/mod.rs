@@ -3,6 +3,7 @@
 mod decisions;
 mod ids;
 mod machines;
+mod objects;
 mod payout;
 mod person;
 mod terms;
@@ -10,7 +11,7 @@ mod webhook;
 
 use protocol::{
     answer::Reason,
-    ids::Nonce,
+    ids::{Nonce, OwnerToken},
     refund::{
         Refund,
         decide::{Decision, Verdict, decided},
@@ -23,6 +24,9 @@ use protocol::{
 
 pub(crate) const TIMING: Timing = Timing::PRODUCTION;
 pub(crate) const NOW: u64 = 1_000_000;
+/// The token of the receive that is looked at, and another one's.
+pub(crate) const ME: OwnerToken = OwnerToken([1; 16]);
+pub(crate) const OTHER: OwnerToken = OwnerToken([2; 16]);
 
 pub(crate) fn request() -> RefundRequest {
     RefundRequest {
@@ -54,12 +58,28 @@ pub(crate) fn with(change: impl FnOnce(&mut protocol::refund::payout::Payout)) -
     refund
 }
 
+/// Its payout was called for once.
 pub(crate) fn in_state(state: State) -> Refund {
     with(|payout| {
         payout.state = state;
         payout.first_call_ms = Some(NOW);
+        payout.calls = 1;
         payout.failed_ms = (state == State::Failed).then_some(NOW);
     })
+}
+
+/// Due, and called for so often.
+pub(crate) fn called(calls: u32) -> Refund {
+    let mut refund = in_state(State::Due);
+    refund.payout.as_mut().unwrap().calls = calls;
+    refund
+}
+
+/// The same with the mark of a refusal, made now.
+pub(crate) fn marked(calls: u32) -> Refund {
+    let mut refund = called(calls);
+    refund.payout = refund.payout.unwrap().marked(&reason("charge_disputed"), NOW);
+    refund
 }
 
 pub(crate) fn payout(number: u16) -> PayoutId {

@@ -82,12 +82,15 @@ fn a_person_s_word_is_about_the_payout_and_the_reference_that_it_names() {
         for named in [payout(1), payout(3)] {
             assert_eq!(resolve(&successor, Some(named), &seen, "a", NOW), Resolve::NotCurrent(payout(2)));
         }
+        // Who names none may be the late repeat of a word about the first.
+        assert_eq!(resolve(&successor, None, &seen, "a", NOW), Resolve::NotCurrent(payout(2)));
         assert!(matches!(resolve(&successor, Some(payout(2)), &seen, "a", NOW), Resolve::Write(..)));
     }
-    let Resolve::Write(item, _) = resolve(&successor, None, &paid(), "a", NOW) else { panic!() };
-    assert_eq!(resolve(&item, None, &paid(), "b", NOW), Resolve::Repeated);
+    let named = Some(payout(2));
+    let Resolve::Write(item, _) = resolve(&successor, named, &paid(), "a", NOW) else { panic!() };
+    assert_eq!(resolve(&item, named, &paid(), "b", NOW), Resolve::Repeated);
     let other = Seen::Paid { reference: "re_8".into() };
-    assert_eq!(resolve(&item, None, &other, "b", NOW), Resolve::OtherReference);
+    assert_eq!(resolve(&item, named, &other, "b", NOW), Resolve::OtherReference);
 }
 
 /// A refund shows one payout; what became of those before it is in the trail.

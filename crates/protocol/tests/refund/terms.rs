@@ -1,6 +1,6 @@
 //! What the provider made, held against what was approved: another amount or currency is never `paid`.
 
-use super::{NOW, TIMING, failed, in_state, payout, succeeded, waits, with};
+use super::{ME, NOW, TIMING, failed, in_state, payout, succeeded, waits, with};
 use protocol::refund::{
     payout::{Finding, State, hear},
     step::{Found, Listed, Look, listed},
@@ -45,7 +45,7 @@ fn what_is_said_counts_and_what_is_not_said_is_not_held_against_it() {
 fn neither_a_listing_nor_an_event_makes_it_paid() {
     for finding in [waits(), succeeded()] {
         let list = [Listed { payout: payout(1), finding: finding.clone(), terms: other() }];
-        let found = listed(&in_state(State::Due), payout(1), &Look::Settle, &list, NOW, &TIMING);
+        let found = listed(&in_state(State::Due), payout(1), ME, &Look::Settle, &list, NOW, &TIMING);
         assert_eq!(found, Found::Record(other().judge(&finding, 4_200, "usd")));
         let event = Event { id: "evt_1".into(), created_s: 1, payout: payout(1), finding, terms: other() };
         for (state, end) in [
@@ -88,7 +88,7 @@ fn a_provider_that_takes_it_back_ends_its_review() {
 fn of_two_objects_of_one_payout_the_one_that_paid_counts() {
     let of = |finding| Listed { payout: payout(1), finding, terms: Terms::default() };
     for list in [[of(failed()), of(succeeded())], [of(succeeded()), of(failed())], [of(waits()), of(succeeded())]] {
-        let found = listed(&in_state(State::Due), payout(1), &Look::Settle, &list, NOW, &TIMING);
+        let found = listed(&in_state(State::Due), payout(1), ME, &Look::Settle, &list, NOW, &TIMING);
         assert_eq!(found, Found::Record(succeeded()));
     }
 }

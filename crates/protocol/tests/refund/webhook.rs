@@ -4,7 +4,7 @@ use super::{NOW, failed, in_state, payout, pending, succeeded, waits, with};
 use protocol::expect::Expect;
 use protocol::refund::{
     EVENTS_KEPT, Refund,
-    payout::{Finding, State},
+    payout::{Finding, STATES, State},
     terms::Terms,
     trail::What,
     webhook::{Apply, Event, Ignored, apply},
@@ -17,7 +17,7 @@ fn event(id: u32, created_s: u64, finding: Finding) -> Event {
 fn applied(item: &Refund, event: &Event) -> Refund {
     match apply(item, event, NOW) {
         Apply::Write(item, _) => *item,
-        Apply::Ignore(why) => panic!("{why:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -64,10 +64,40 @@ fn any_order_of_events_ends_alike() {
 }
 
 #[test]
-fn an_event_about_another_payout_is_ignored() {
+fn an_event_about_a_payout_that_never_was_is_ignored_and_so_is_one_that_an_earlier_one_failed() {
     let successor = with(|payout| payout.number = 2);
-    for item in [successor, pending()] {
-        assert_eq!(apply(&item, &event(1, 1, succeeded()), NOW), Apply::Ignore(Ignored::NotCurrent));
+    let of = |number, finding| Event { payout: payout(number), ..event(1, 1, finding) };
+    for (item, event) in [
+        (&pending(), of(1, succeeded())),
+        (&successor, of(0, succeeded())),
+        (&successor, of(3, succeeded())),
+        (&successor, of(1, failed())),
+    ] {
+        assert_eq!(apply(item, &event, NOW), Apply::Ignore(Ignored::NotCurrent), "{event:?}");
+    }
+}
+
+/// The provider has an earlier payout after all: kept in the trail, once, and nobody calls for the current one any more.
+#[test]
+fn an_earlier_payout_that_was_paid_is_kept_and_stops_its_successor() {
+    for (before, after) in
+        STATES.into_iter().zip([State::Review, State::Submitted, State::Paid, State::Failed, State::Review])
+    {
+        for finding in [succeeded(), waits()] {
+            let item = with(|payout| (payout.number, payout.state) = (2, before));
+            let told = event(1, 1, finding);
+            let Apply::GivenUp(next, expect) = apply(&item, &told, NOW) else { panic!("{before:?}") };
+            assert_eq!(expect, Expect::Payout { payout: payout(2), version: item.version });
+            assert_eq!((state(&next), next.version), (after, item.version + 1), "{before:?}");
+            let lines = &next.trail.0[item.trail.0.len()..];
+            assert_eq!((lines[0].what, lines[0].about.payout), (What::Event, Some(1)));
+            assert_eq!(lines[0].about.code.as_deref(), Some("earlier_payout_found"));
+            assert_eq!(lines[0].about.reference.as_deref(), told.finding.reference());
+            // What is told of the refund's state is told last: whoever reports a change looks there.
+            let review = lines.get(1).map(|line| (line.what, line.about.payout));
+            assert_eq!(review, (before == State::Due).then_some((What::Review, Some(2))));
+            assert_eq!(apply(&next, &told, NOW), Apply::Ignore(Ignored::RepeatedGivenUp));
+        }
     }
 }
 

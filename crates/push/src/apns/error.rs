@@ -10,7 +10,7 @@ use crate::{
     pool::Standing,
     transport::Answered,
 };
-use serde::Deserialize;
+use serde_json::Value;
 
 const OURS: &[&str] = &[
     "BadCollapseId",
@@ -76,8 +76,7 @@ pub const ANSWERS: &[Row] = &[
 ];
 
 /// The body of a refusal.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct Body {
     reason: String,
     /// Since when APNs knows that the token is gone, in milliseconds since the Unix epoch.
@@ -85,8 +84,15 @@ struct Body {
 }
 
 impl Body {
+    /// Each member by itself: one that is not as documented takes nothing from the other.
     fn of(answered: &Answered) -> Self {
-        answered.body.as_deref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default()
+        let body = answered.body.as_deref().and_then(|body| serde_json::from_slice::<Value>(body).ok());
+        let member = |name| body.as_ref().and_then(|body| body.get(name));
+        Self {
+            reason: member("reason").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            // 0 names no time.
+            timestamp: member("timestamp").and_then(Value::as_u64).filter(|at_ms| *at_ms > 0),
+        }
     }
 }
 

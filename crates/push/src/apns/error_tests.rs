@@ -147,6 +147,18 @@ fn what_is_asked_for_counts() {
     }
 }
 
+/// What is wrong with one member of the body takes nothing from the other.
+#[test]
+fn a_reason_counts_whatever_its_timestamp_is() {
+    for timestamp in [json!(1.5e12), json!("1508249865488"), json!(-1), json!(0), json!(null), json!([])] {
+        let body = json!({"reason": "BadDeviceToken", "timestamp": timestamp}).to_string();
+        let heard = read(&answered(400, Some(&body)), ID, false, 0, &[]);
+        assert_eq!((heard.class, heard.dead_since_ms), (Class::TokenDead, None), "{body}");
+    }
+    let heard = read(&answered(410, Some(&json!({"reason": 5, "timestamp": 7}).to_string())), ID, false, 0, &[]);
+    assert_eq!((heard.class, heard.dead_since_ms), (Class::TokenDead, Some(7)));
+}
+
 #[test]
 fn a_timestamp_is_kept_and_a_token_is_not() {
     let body = json!({"reason": "Unregistered", "timestamp": 1_508_249_865_488_u64}).to_string();

@@ -120,11 +120,12 @@ fn a_fault_names_the_member_and_not_its_value() {
         ("apps", json!([])),
         ("apps", json!(["com.example.s3cret app"])),
         ("base_url", json!("http://s3cret.example")),
+        ("base_url", json!("https://user:s3cret@api.push.apple.com")),
         ("base_url", json!("https://api.push.apple.com/3/s3cret")),
     ];
     for (name, value) in cases {
         let wrong = fault(|secret| secret[name] = value);
         assert!(wrong.contains(name) && !wrong.contains("s3cret"), "{wrong}");
     }
-    assert_eq!(Key::parse("s3cret").unwrap_err(), KeyFault::NotAnObject);
+    assert_eq!(Key::parse("s3cret").unwrap_err(), KeyFault::NotJson);
 }

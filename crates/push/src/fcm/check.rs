@@ -62,7 +62,8 @@ fn report(answered: &Answered, project_id: &str, account: &str) -> Report {
     match status {
         200..=299 => Report::Works,
         401 => Report::KeyRefused { holder: format!("account {account}"), code },
-        403 | 404 => Report::WrongProject { project_id: project_id.to_owned(), code },
+        // Google says so in its own form; a page of HTML is of something on the way, and says nothing of the key.
+        403 | 404 if body["error"].is_object() => Report::WrongProject { project_id: project_id.to_owned(), code },
         429 | 500..=599 => Report::NoAnswer { detail: format!("FCM answered {status} ({code})") },
         _ => Report::Unclear { status, code },
     }
@@ -94,6 +95,10 @@ mod tests {
             let answered = Answered { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body };
             assert_eq!(report(&answered, "acme-app", "a@b.example"), expected);
         }
+        let page = Some("<html>blocked</html>".to_owned().into());
+        let foreign = Answered { status: StatusCode::FORBIDDEN, headers: HeaderMap::new(), body: page };
+        let unclear = Report::Unclear { status: 403, code: "HTTP_403".to_owned() };
+        assert_eq!(report(&foreign, "acme-app", "a@b.example"), unclear);
         let lost = Answered { status: StatusCode::NOT_FOUND, headers: HeaderMap::new(), body: None };
         let detail = "FCM answered 404, and the rest of its answer was lost".to_owned();
         assert_eq!(report(&lost, "acme-app", "a@b.example"), Report::NoAnswer { detail });

@@ -20,6 +20,9 @@ const QUOTA_WAIT_MS: u64 = 60_000;
 const REFUSED: RangeInclusive<u16> = 400..=498;
 /// How the tables name INVALID_ARGUMENT that is about the device's token.
 const TOKEN_FAULT: &str = "INVALID_ARGUMENT (message.token)";
+/// How the tables name an FcmError whose code they do not list: FCM itself refused this message or this device, for a
+/// reason that was added since.
+const OTHER_CODE: &str = "any other FcmError";
 /// The fields that name a device.
 const TOKEN_FIELDS: [&str; 2] = ["message.token", "message.fid"];
 /// What FCM says of a token that is none ("FCM error codes", sample; rails/action_push_native pull 141).
@@ -46,11 +49,22 @@ pub const ANSWERS: &[Row] = &[
         Class::Ambiguous,
         "ErrorCode: 500 and 503; the code counts more than the status",
     ),
-    Row::of(400..=400, &[], Class::OurBug, "scale-fcm: not repeated; without FcmError the request itself is wrong")
-        .or_any(),
+    Row::of(
+        400..=400,
+        &[],
+        Class::OurBug,
+        "scale-fcm: not repeated; what no documented code explains is the request's fault",
+    )
+    .or_any(),
     Row::of(401..=401, &[], Class::Hold, "google.rpc UNAUTHENTICATED: the access token")
         .or_any()
         .also(Also::RenewToken),
+    Row::of(
+        403..=404,
+        &[OTHER_CODE],
+        Class::Permanent,
+        "scale-fcm: not repeated; FCM says it of this device or message, and of no token that it is gone",
+    ),
     Row::of(403..=403, &[], Class::Hold, "google.rpc PERMISSION_DENIED: API off or role missing, not the device")
         .or_any(),
     Row::of(404..=404, &[], Class::Hold, "google.rpc NOT_FOUND without FcmError: wrong project id, not the device")
@@ -88,7 +102,7 @@ pub(crate) fn read(answered: &Answered, renewed: bool, now_ms: u64, secrets: &[&
     }
     let body = body(answered);
     let error = &body["error"];
-    let fcm_code = fcm_code(error);
+    let fcm_code = fcm_error(error).and_then(errors_code);
     let (class, also) = means(ANSWERS, answered, table_reason(error));
     let class = if also == Also::RenewToken && !renewed { Class::NotNow } else { class };
     let asked = retry_after_ms(&answered.headers, now_ms);
@@ -131,20 +145,28 @@ fn body(answered: &Answered) -> Value {
 
 /// The reason by which the table is looked up.
 fn table_reason(error: &Value) -> Option<&str> {
-    match fcm_code(error) {
-        Some("INVALID_ARGUMENT") if about_token(error) => Some(TOKEN_FAULT),
+    let Some(fcm_error) = fcm_error(error) else {
         // Google's front end names the field without an FcmError.
+        return names_token(error).then_some(TOKEN_FAULT);
+    };
+    match errors_code(fcm_error) {
+        Some("INVALID_ARGUMENT") if about_token(error) => Some(TOKEN_FAULT),
         None if names_token(error) => Some(TOKEN_FAULT),
-        code => code,
+        Some(code) if ANSWERS.iter().any(|row| row.reasons.contains(&code)) => Some(code),
+        _ => Some(OTHER_CODE),
     }
 }
 
 fn about_token(error: &Value) -> bool {
-    names_token(error) || error["message"].as_str().is_some_and(|sentence| sentence.contains(TOKEN_SENTENCE))
+    let says_so = || error["message"].as_str().is_some_and(|sentence| sentence.contains(TOKEN_SENTENCE));
+    names_token(error) || (violations(error).next().is_none() && says_so())
 }
 
+/// Whether the token is all that FCM complains about: where a field of the payload is wrong too, nothing is known of the
+/// token.
 fn names_token(error: &Value) -> bool {
-    violations(error).any(|field| TOKEN_FIELDS.contains(&field))
+    let mut fields = violations(error).peekable();
+    fields.peek().is_some() && fields.all(|field| TOKEN_FIELDS.contains(&field))
 }
 
 /// The fields that FCM complains about.
@@ -160,10 +182,13 @@ fn is_field(text: &str) -> bool {
     !text.is_empty() && text.len() <= FIELD_MAX_BYTES && text.bytes().all(known)
 }
 
-fn fcm_code(error: &Value) -> Option<&str> {
-    let details = error["details"].as_array()?;
-    let fcm = details.iter().find(|d| d["@type"].as_str().is_some_and(|t| t.ends_with(".fcm.v1.FcmError")))?;
-    fcm["errorCode"].as_str().filter(|code| *code != "UNSPECIFIED_ERROR").and_then(provider_code)
+fn fcm_error(error: &Value) -> Option<&Value> {
+    error["details"].as_array()?.iter().find(|d| d["@type"].as_str().is_some_and(|t| t.ends_with(".fcm.v1.FcmError")))
+}
+
+/// What an FcmError says, if anything: "unspecified" is no reason.
+fn errors_code(fcm_error: &Value) -> Option<&str> {
+    fcm_error["errorCode"].as_str().filter(|code| *code != "UNSPECIFIED_ERROR").and_then(provider_code)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Each row of the table of FCM's answers, and what overrides it.
 
 use super::*;
+use crate::answers::PROVIDER_ID_MAX_BYTES;
 use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
 use protocol::answer::Answer;
 use serde_json::json;
@@ -47,7 +48,17 @@ fn every_documented_answer() {
         // The code counts more than the status and the words around it.
         (error(400, "INVALID_ARGUMENT", Some("UNREGISTERED")), Class::TokenDead, "UNREGISTERED", None),
         (error(429, "UNAVAILABLE", Some("UNAVAILABLE")), Class::Ambiguous, "UNAVAILABLE", None),
-        (error(403, "PERMISSION_DENIED", Some("UNSPECIFIED_ERROR")), Class::Hold, "PERMISSION_DENIED", None),
+        // What carries an FcmError is about a device or a message, whatever its code: no project waits for it.
+        (error(403, "PERMISSION_DENIED", Some("UNSPECIFIED_ERROR")), Class::Permanent, "PERMISSION_DENIED", None),
+        (error(404, "NOT_FOUND", Some("UNSPECIFIED_ERROR")), Class::Permanent, "NOT_FOUND", None),
+        (error(404, "NOT_FOUND", Some("INSTALLATION_RETIRED")), Class::Permanent, "INSTALLATION_RETIRED", None),
+        (error(404, "NOT_FOUND", Some("unregistered")), Class::Permanent, "unregistered", None),
+        (error(403, "PERMISSION_DENIED", Some("DEVICE_BLOCKED")), Class::Permanent, "DEVICE_BLOCKED", None),
+        (error(404, "NOT_FOUND", Some("no word")), Class::Permanent, "NOT_FOUND", None),
+        (error(400, "INVALID_ARGUMENT", Some("DEVICE_BLOCKED")), Class::OurBug, "DEVICE_BLOCKED", None),
+        (error(401, "UNAUTHENTICATED", Some("DEVICE_BLOCKED")), Class::NotNow, "DEVICE_BLOCKED", None),
+        (error(409, "ABORTED", Some("DEVICE_BLOCKED")), Class::NotNow, "DEVICE_BLOCKED", None),
+        (error(503, "UNAVAILABLE", Some("DEVICE_BLOCKED")), Class::Ambiguous, "DEVICE_BLOCKED", None),
     ];
     for (answered, class, code, wait) in cases {
         assert_eq!(sorted(&answered), (class, code.to_owned(), wait), "{answered:?}");
@@ -69,6 +80,11 @@ fn a_bad_token_is_told_from_a_bad_payload() {
         (json!([fcm, names("message.android.ttl")]), "words", Class::Permanent),
         (json!([fcm]), "words", Class::Permanent),
         (json!([names("message.data")]), "words", Class::OurBug),
+        // Where the payload is complained about too, in whatever order, the token may be good.
+        (json!([fcm, names("message.data"), names("message.token")]), "words", Class::Permanent),
+        (json!([fcm, names("message.token"), names("message.data")]), sentence, Class::Permanent),
+        (json!([names("message.token"), names("message.data")]), "words", Class::OurBug),
+        (json!([fcm, names("message.data")]), sentence, Class::Permanent),
         (json!([]), sentence, Class::OurBug),
     ];
     for (details, message, class) in cases {
@@ -139,6 +155,12 @@ fn a_success_status_is_the_acceptance() {
     for (body, id) in [(Some(body.as_str()), name), (None, ""), (Some("{\"na"), ""), (Some("{}"), "")] {
         let answer = read(&answered(200, None, body), false, 0, &[]).answer;
         assert_eq!(answer, Answer::Accepted { provider_id: id.to_owned() });
+    }
+    for (length, kept) in [(PROVIDER_ID_MAX_BYTES, PROVIDER_ID_MAX_BYTES), (PROVIDER_ID_MAX_BYTES + 1, 0), (21_000, 0)]
+    {
+        let body = json!({"name": "x".repeat(length)}).to_string();
+        let answer = read(&answered(200, None, Some(&body)), false, 0, &[]).answer;
+        assert_eq!(answer, Answer::Accepted { provider_id: "x".repeat(kept) });
     }
 }
 

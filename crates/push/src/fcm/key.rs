@@ -3,7 +3,7 @@
 //! Read by the client once per [`outbound::credentials::CREDENTIALS_FRESH_MS`]. Errors name the member, never its value.
 
 use crate::{
-    members::{KeyFault, base_url, members, optional, pkcs8, required, url},
+    members::{KeyFault, base_url, members, optional, optional_word, pkcs8, required, url, word},
     shape,
 };
 use aws_lc_rs::rsa::KeyPair;
@@ -38,16 +38,20 @@ impl Key {
         if optional(&file, "type")?.is_some_and(|kind| kind != "service_account") {
             return Err(KeyFault::Rule("type", "must be service_account: this is another kind of file"));
         }
-        let project_id = required(&file, "project_id")?;
+        let project_id = word(&file, "project_id")?;
         if !project_id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.:_".contains(&b)) {
             return Err(KeyFault::Rule("project_id", "may hold letters, digits, '-', '.', ':' and '_' only"));
+        }
+        // Dots alone would be another path.
+        if !project_id.bytes().any(|b| b.is_ascii_alphanumeric()) {
+            return Err(KeyFault::Rule("project_id", "must hold a letter or a digit"));
         }
         let base_url = base_url("fcm_base_url", optional(&file, "fcm_base_url")?.unwrap_or(FCM_BASE_URL))?;
         let send = format!("{base_url}/v1/projects/{project_id}/messages:send");
         Ok(Self {
             project_id: project_id.to_owned(),
-            client_email: required(&file, "client_email")?.to_owned(),
-            key_id: optional(&file, "private_key_id")?.map(str::to_owned),
+            client_email: word(&file, "client_email")?.to_owned(),
+            key_id: optional_word(&file, "private_key_id")?.map(str::to_owned),
             token_uri: url("token_uri", required(&file, "token_uri")?)?.to_owned(),
             send: send.parse().map_err(|_| KeyFault::Url("fcm_base_url"))?,
             pair: key_pair(required(&file, "private_key")?)?,
@@ -117,11 +121,21 @@ pub(crate) mod tests {
             ("fcm_base_url", "s3cret"),
             ("fcm_base_url", "https://fcm.googleapis.com/v1/s3cret"),
             ("project_id", "s3cret/../other"),
+            ("project_id", ".."),
+            ("project_id", "-"),
+            ("project_id", "s3cret:\u{7}"),
+            ("client_email", "s3cret\n@acme.example"),
+            ("client_email", "s3cret @acme.example"),
+            ("private_key_id", "s3cret\r"),
+            ("token_uri", "https://user:s3cret@oauth2.googleapis.com/token"),
+            ("fcm_base_url", "https://user:s3cret@fcm.googleapis.com"),
         ];
         for (name, value) in cases {
             let wrong = fault(|file| file[name] = json!(value));
             assert!(wrong.contains(name) && !wrong.contains("s3cret"), "{wrong}");
         }
-        assert_eq!(Key::parse("s3cret").unwrap_err(), KeyFault::NotAnObject);
+        let long = fault(|file| file["client_email"] = json!("s".repeat(255)));
+        assert!(long.contains("client_email"), "{long}");
+        assert_eq!(Key::parse("s3cret").unwrap_err(), KeyFault::NotJson);
     }
 }

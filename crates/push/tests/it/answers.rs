@@ -67,16 +67,22 @@ const APNS: [Documented; 37] = [
 
 const WAIT: Also = Also::WaitMs(60_000);
 const TOKEN_FAULT: &str = "INVALID_ARGUMENT (message.token)";
+const OTHER_CODE: &str = "any other FcmError";
+/// The sandbox makes an FcmError of what is no google.rpc code.
+const NEW_CODE: &str = "INSTALLATION_RETIRED";
 
 /// FCM v1 reference, `ErrorCode`; "FCM error codes"; "Best practices when sending at scale"; google.rpc codes where there
 /// is no FcmError.
-const FCM: [Documented; 18] = [
+const FCM: [Documented; 20] = [
     just(400, "INVALID_ARGUMENT", Class::Permanent),
     just(400, TOKEN_FAULT, Class::TokenDead),
     (400, None, Class::OurBug, Also::Nothing),
     (401, None, Class::Hold, Also::RenewToken),
     just(401, "THIRD_PARTY_AUTH_ERROR", Class::Hold),
     just(403, "SENDER_ID_MISMATCH", Class::Permanent),
+    // A code that was added since: about a device or a message all the same.
+    just(403, OTHER_CODE, Class::Permanent),
+    just(404, OTHER_CODE, Class::Permanent),
     (403, None, Class::Hold, Also::Nothing),
     just(404, "UNREGISTERED", Class::TokenDead),
     (404, None, Class::Hold, Also::Nothing),
@@ -101,6 +107,7 @@ fn outcome(status: u16, reason: Option<&str>) -> Outcome {
             field: Some("message.token".to_owned()),
             retry_after_date: None,
         },
+        Some(OTHER_CODE) => outcome(status, Some(NEW_CODE)),
         reason => Outcome::Answer { status, reason: reason.map(str::to_owned), retry_after: None, timestamp: None },
     }
 }
@@ -145,7 +152,10 @@ impl World {
             assert_eq!(told, expected, "{what}");
             let wait = if let Also::WaitMs(wait_ms) = also { Some(*wait_ms) } else { None };
             assert_eq!(heard.answer.asked_ms(), wait, "{what}");
-            let word = reason.map_or("", |reason| reason.split(' ').next().unwrap());
+            let word = match reason {
+                Some(OTHER_CODE) => NEW_CODE,
+                reason => reason.map_or("", |reason| reason.split(' ').next().unwrap()),
+            };
             let code = &heard.answer.reason().unwrap().code;
             assert!(word.is_empty() || code == word, "{what}: {code}");
             assert_eq!(self.hears(device, Outcome::Accept).await.class, Class::Accepted, "{what}: the next one");

@@ -8,17 +8,17 @@ use crate::{
     StoreError,
     attr::{Item, b, get_bytes, get_list, get_n, get_s, n, s},
     names::{
-        ACCEPTED, AMOUNT, CREATED_BY, CURRENCY, DECIDED_AT, DECIDED_BY, DECISION, DUE, EVENT_RANK, EVENT_TIME, EVENTS,
-        FAILED_AT, FIRST_CALL, HASH, HASH_VERSION, ID, INDEX_PK, INDEX_SK, KEY, NOTE, ORDER, PAYMENT, PAYOUT_AMOUNT,
-        PAYOUT_ID, PAYOUT_NUMBER, PAYOUT_STATE, PK, PROJECT, REASON_CODE, REASON_DETAIL, REFERENCE, REFUND_SK, SK,
-        STATUS, TRAIL, VERSION, WHY, refund_pk, refunds_pk, refunds_sk,
+        ACCEPTED, AMOUNT, CALLER, CREATED_BY, CURRENCY, DECIDED_AT, DECIDED_BY, DECISION, DUE, EVENT_RANK, EVENT_TIME,
+        EVENTS, FAILED_AT, FIRST_CALL, HASH, HASH_VERSION, ID, INDEX_PK, INDEX_SK, KEY, NOTE, ORDER, PAYMENT,
+        PAYOUT_AMOUNT, PAYOUT_CALLS, PAYOUT_ID, PAYOUT_NUMBER, PAYOUT_STATE, PK, PROJECT, REASON_CODE, REASON_DETAIL,
+        REFERENCE, REFUND_SK, SK, STATUS, TRAIL, VERSION, WHY, refund_pk, refunds_pk, refunds_sk,
     },
 };
 use aws_sdk_dynamodb::types::AttributeValue;
 use protocol::{
     answer::Reason,
     fingerprint::Fingerprint,
-    ids::Nonce,
+    ids::{Nonce, OwnerToken},
     refund::{
         Refund, Status,
         decide::{Decision, Verdict},
@@ -31,7 +31,7 @@ use protocol::{
 };
 
 /// Attributes that a refund may lack: its note, its decision, its payout, and what has not happened to the payout.
-const OPTIONAL: [&str; 18] = [
+const OPTIONAL: [&str; 20] = [
     NOTE,
     DECIDED_BY,
     DECIDED_AT,
@@ -42,6 +42,8 @@ const OPTIONAL: [&str; 18] = [
     PAYOUT_STATE,
     DUE,
     FIRST_CALL,
+    PAYOUT_CALLS,
+    CALLER,
     FAILED_AT,
     REFERENCE,
     REASON_CODE,
@@ -121,6 +123,8 @@ fn payout(item: &mut Item, id: PayoutId, payout: &Payout) {
     ]);
     let optional = [
         (FIRST_CALL, payout.first_call_ms.map(n)),
+        (PAYOUT_CALLS, Some(payout.calls).filter(|calls| *calls > 0).map(n)),
+        (CALLER, payout.caller.map(|caller| b(&caller.0))),
         (FAILED_AT, payout.failed_ms.map(n)),
         (REFERENCE, payout.reference.as_ref().map(s)),
         (REASON_CODE, payout.reason.as_ref().map(|reason| s(&reason.code))),
@@ -226,6 +230,9 @@ fn read_reason(item: &Item) -> Result<Option<Reason>, StoreError> {
     Ok(code.map(|code| Reason { code, detail: detail.unwrap_or_default() }))
 }
 
+/// Calls of a payout that was stamped before they were counted: more than one, since nobody knows.
+const CALLS_NOT_COUNTED: u32 = 2;
+
 /// The current payout. Money hangs on it, so whatever does not fit together is an error, not a guess.
 fn read_payout(item: &Item, id: RefundId, approved: bool) -> Result<Option<Payout>, StoreError> {
     if approved != item.contains_key(PAYOUT_ID) {
@@ -245,12 +252,19 @@ fn read_payout(item: &Item, id: RefundId, approved: bool) -> Result<Option<Payou
         (None, None) => None,
         _ => return Err(StoreError::corrupt("attributes pet and per belong together")),
     };
+    let first_call_ms = maybe_n(item, FIRST_CALL)?;
+    let calls = match first_call_ms {
+        Some(_) => maybe_n(item, PAYOUT_CALLS)?.unwrap_or(CALLS_NOT_COUNTED),
+        None => 0,
+    };
     Ok(Some(Payout {
         number,
         amount: get_n(item, PAYOUT_AMOUNT)?,
         state,
         due_ms: get_n(item, DUE)?,
-        first_call_ms: maybe_n(item, FIRST_CALL)?,
+        first_call_ms,
+        calls,
+        caller: item.contains_key(CALLER).then(|| get_bytes(item, CALLER)).transpose()?.map(OwnerToken),
         failed_ms: maybe_n(item, FAILED_AT)?,
         reference: opt_s(item, REFERENCE)?,
         reason: read_reason(item)?,

@@ -1,7 +1,7 @@
 //! API keys: stored once, read back, listed, ended, never overwritten.
 
 use super::support::{Answer, Proxy, database, store_at};
-use crate::{ApiKey, ListedApiKey, Project, RevokeOutcome, SeedOutcome};
+use crate::{ApiKey, ListedApiKey, Project, ReplaceOutcome, RevokeOutcome, SeedOutcome};
 
 fn key(name: &str) -> ApiKey {
     ApiKey {
@@ -79,4 +79,26 @@ async fn a_key_s_end_only_comes_nearer() {
     assert!(matches!(store.revoke_api_key(&hash, 400).await, RevokeOutcome::Revoked));
     assert_eq!(end().await, Some(400));
     assert_eq!(store.api_key(&hash).await.unwrap().unwrap().0, ApiKey { revoked_at_ms: Some(400), ..key("ada") });
+}
+
+#[tokio::test]
+async fn a_key_gets_one_successor() {
+    let (upstream, direct) = database().await;
+    let hash = [7; 32];
+    assert!(matches!(direct.replace_api_key(&hash, 500, &[1; 32]).await, ReplaceOutcome::NoSuchKey));
+    direct.add_api_key(&hash, &key("ada")).await;
+    // The answer of the one that is first is lost, and the SDK asks again; the others come within the same millisecond.
+    let (proxy, url) = Proxy::start(&upstream).await;
+    let store = store_at(&url, 2_000).await;
+    proxy.lose(&[Answer::Withhold]);
+    assert!(matches!(store.replace_api_key(&hash, 500, &[1; 32]).await, ReplaceOutcome::Replaced));
+    for successor in 2..5 {
+        let lost = direct.replace_api_key(&hash, 500, &[successor; 32]).await;
+        assert!(matches!(lost, ReplaceOutcome::EndsAlready { at_ms: 500 }), "{lost:?}");
+    }
+    assert!(matches!(direct.replace_api_key(&hash, 400, &[2; 32]).await, ReplaceOutcome::EndsAlready { at_ms: 500 }));
+    assert_eq!(direct.api_key(&hash).await.unwrap().unwrap().0, ApiKey { revoked_at_ms: Some(500), ..key("ada") });
+    // A revocation still brings its end nearer, and then it gets no successor either.
+    assert!(matches!(direct.revoke_api_key(&hash, 300).await, RevokeOutcome::Revoked));
+    assert!(matches!(direct.replace_api_key(&hash, 600, &[3; 32]).await, ReplaceOutcome::EndsAlready { at_ms: 300 }));
 }

@@ -84,6 +84,7 @@ async fn every_token_of_every_expression_is_a_placeholder_or_a_keyword() {
     let key = ApiKey { project: "acme".into(), name: "ada".into(), scopes: vec![], revoked_at_ms: None };
     let project = |app: &str| Project { apps: vec![app.into()] };
     store.create_api_key(&[7; 32], &key, Some(1)).await;
+    store.replace_api_key(&[7; 32], 9, &[8; 32]).await;
     store.revoke_api_key(&[7; 32], 5).await;
     store.add_project("acme", &project("a")).await;
     store.change_project("acme", &project("a"), &project("b")).await;

@@ -5,11 +5,12 @@ use crate::{HoldWrite, Store};
 use protocol::{
     answer::Reason,
     expect::Expect,
-    hold::{Gate, Hold, Provider, gate, lifted, refused},
+    hold::{Gate, Hold, Prober, Provider, gate, lifted, refused},
     ids::OwnerToken,
     timing::Timing,
 };
 
+const CHUNK: Prober = Prober { nonce: protocol::ids::Nonce([1; 5]), chunk: 3 };
 const T: Timing = Timing::PRODUCTION;
 
 fn me(number: u8) -> OwnerToken {
@@ -21,7 +22,7 @@ fn reason() -> Reason {
 }
 
 async fn begin(store: &Store, number: u8) -> (Hold, HoldWrite) {
-    let (hold, expect) = refused(None, &reason(), "v1", me(number), 1_000, &T).expect("nothing to write");
+    let (hold, expect) = refused(None, &reason(), "v1", None, me(number), 1_000, &T).expect("nothing to write");
     let write = store.write_hold("acme", Provider::Apns, &hold, expect).await;
     (hold, write)
 }
@@ -39,7 +40,7 @@ async fn of_two_who_begin_or_probe_in_the_same_millisecond_one_does() {
     let due = hold.probe_at_ms;
     let mut written = Vec::new();
     for number in [3, 4] {
-        let Gate::Probe(next, expect) = gate(Some(&hold), None, me(number), due, &T) else { panic!("not due") };
+        let Gate::Probe(next, expect) = gate(Some(&hold), None, CHUNK, me(number), due, &T) else { panic!("not due") };
         written.push(matches!(store.write_hold("acme", Provider::Apns, &next, expect).await, HoldWrite::Written));
     }
     assert_eq!(written, [true, false]);

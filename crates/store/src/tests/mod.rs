@@ -7,6 +7,7 @@ mod expressions;
 mod holds;
 mod lost_answers;
 mod older;
+mod older_settings;
 mod projects;
 mod provider_token;
 mod refund_list;

@@ -63,6 +63,14 @@ const DONE: &str = r#"{
   "ua": {"N": "1795978812000"}, "exp": {"N": "1799866801"}
 }"#;
 
+/// What lost answers left behind, and what time took.
+const RETRY: &str = r#"{
+  "pk": {"S": "K#weqv5675gi23gfmyq2gerfucid3czvjn"}, "sk": {"S": "D#aebagbaf#0000"},
+  "s": {"S": "R"}, "a": {"N": "3"}, "o": {"B": "CQkJCQkJCQkJCQkJCQkJCQ=="}, "lx": {"N": "1795978875123"},
+  "nx": {"N": "1795978900000"}, "v": {"N": "6"}, "r": {"S": "%"}, "n": {"S": "123"},
+  "er": {"M": {"0": {"L": [{"S": "timeout"}, {"S": ""}]}}}, "ua": {"N": "1795978812000"}, "exp": {"N": "1799866801"}
+}"#;
+
 const PENDING: &str = r#"{
   "pk": {"S": "R#a26zcvhrgoegecf66w67emv5p4c3buf2"}, "sk": {"S": "R"},
   "ipk": {"S": "acme#pending"},
@@ -75,7 +83,27 @@ const PENDING: &str = r#"{
   "tr": {"L": [{"S": "1795978800123 created abackend"}]}
 }"#;
 
-/// Everything that a refund can have.
+/// A payout whose calls are counted, and of which one was refused.
+const COUNTED: &str = r#"{
+  "pk": {"S": "R#a26zcvhrgoegecf66w67emv5p4c3buf2"}, "sk": {"S": "R"},
+  "ipk": {"S": "acme#approved"},
+  "isk": {"S": "00000001795978800123#rf_a26zcvhrgoegecf66w67emv5p4c3buf2aydqqcik"},
+  "id": {"S": "rf_a26zcvhrgoegecf66w67emv5p4c3buf2aydqqcik"},
+  "h": {"B": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="}, "hv": {"N": "1"},
+  "pj": {"S": "acme"}, "ik": {"S": "order-1042-refund"}, "at": {"N": "1795978800123"}, "st": {"S": "approved"},
+  "cb": {"S": "backend"}, "am": {"N": "4200"}, "cu": {"S": "usd"}, "or": {"S": "order-1042"},
+  "py": {"S": "pi_of_order_1042"}, "rs": {"S": "requested_by_customer"}, "no": {"S": "Came broken."}, "v": {"N": "5"},
+  "dby": {"S": "ada@acme.example"}, "dat": {"N": "1795978860000"}, "dn": {"B": "AQEBAQE="},
+  "pn": {"N": "1"}, "po": {"S": "payout_rf_a26zcvhrgoegecf66w67emv5p4c3buf2aydqqcik_1"}, "pam": {"N": "4200"},
+  "pst": {"S": "due"}, "pdu": {"N": "1795978860000"}, "fca": {"N": "1795978901000"}, "pca": {"N": "3"},
+  "pcl": {"B": "CQkJCQkJCQkJCQkJCQkJCQ=="}, "fat": {"N": "1795979000000"},
+  "rc": {"S": "charge_disputed"}, "rd": {"S": "The charge is disputed."},
+  "tr": {"L": [{"S": "1795978860000 approved aada@acme.example"},
+    {"M": {"l": {"S": "1795978901000 payout_called p"}, "n": {"N": "1"}}},
+    {"M": {"l": {"S": "1795979000000 payout_refused p"}, "n": {"N": "1"}, "c": {"S": "charge_disputed"}}}]}
+}"#;
+
+/// Everything that a refund could have before calls were counted.
 const FAILED: &str = r#"{
   "pk": {"S": "R#a26zcvhrgoegecf66w67emv5p4c3buf2"}, "sk": {"S": "R"},
   "ipk": {"S": "acme#approved"},
@@ -94,6 +122,16 @@ const FAILED: &str = r#"{
     {"S": "1795979000000 payout_failed eevt_1"}]}
 }"#;
 
+/// What a rejection makes of the pending one.
+const REJECTED: [(&str, &str); 3] = [
+    (r#""st": {"S": "pending"}"#, r#""st": {"S": "rejected"}"#),
+    (r#""ipk": {"S": "acme#pending"}"#, r#""ipk": {"S": "acme#rejected"}"#),
+    (
+        r#""v": {"N": "1"}"#,
+        r#""v": {"N": "2"}, "dby": {"S": "ada@acme.example"}, "dat": {"N": "1795978860000"}, "dn": {"B": "AQEBAQE="}"#,
+    ),
+];
+
 fn value(json: &Value) -> AttributeValue {
     let (kind, value) = json.as_object().unwrap().iter().next().unwrap();
     let text = || value.as_str().unwrap().to_owned();
@@ -102,6 +140,7 @@ fn value(json: &Value) -> AttributeValue {
         "N" => AttributeValue::N(text()),
         "B" => AttributeValue::B(Blob::new(data_encoding::BASE64.decode(text().as_bytes()).unwrap())),
         "NULL" => AttributeValue::Null(true),
+        "BOOL" => AttributeValue::Bool(value.as_bool().unwrap()),
         "L" => AttributeValue::L(value.as_array().unwrap().iter().map(self::value).collect()),
         "M" => AttributeValue::M(item(value)),
         _ => panic!("{kind} is no kind of attribute"),
@@ -114,7 +153,7 @@ fn item(json: &Value) -> Item {
 
 /// Puts an item into the table as it is.
 #[expect(clippy::disallowed_methods, reason = "what an earlier version wrote")]
-async fn put(store: &Store, text: &str) {
+pub(super) async fn put(store: &Store, text: &str) {
     let item = item(&serde_json::from_str(text).unwrap());
     store.client.put_item().table_name(&store.table).set_item(Some(item)).send().await.unwrap();
 }
@@ -208,6 +247,73 @@ async fn a_delivery_item_of_an_earlier_version_is_read() {
 }
 
 #[tokio::test]
+async fn each_state_of_a_device_and_a_chunk_of_an_earlier_version_is_read() {
+    let (_, store) = database().await;
+    put(&store, MESSAGE).await;
+    let letters = [
+        ('P', Letter::Pending),
+        ('A', Letter::Lost1),
+        ('B', Letter::Lost2),
+        ('U', Letter::Unknown),
+        ('S', Letter::Sent),
+        ('F', Letter::Failed),
+        ('E', Letter::Expired),
+    ];
+    for (written, letter) in letters {
+        put(&store, &RETRY.replace('%', &written.to_string().repeat(3))).await;
+        let stored = store.delivery(message().id, 0).await.unwrap().unwrap();
+        assert_eq!((stored.state, stored.not_before_ms), (State::Retry, 1_795_978_900_000));
+        assert_eq!(stored.devices.iter().map(|device| device.letter).collect::<Vec<_>>(), [letter; 3]);
+        assert_eq!(stored.devices[0].error.as_ref().unwrap().code, "timeout");
+    }
+}
+
+/// Each word that a refund's item can hold, and both forms of a line of its trail.
+#[tokio::test]
+async fn each_word_of_a_refund_of_an_earlier_version_is_read() {
+    let (_, store) = database().await;
+    let id =
+        RefundId { key: KeyHash::of(Operation::Refund, "acme", "order-1042-refund"), nonce: Nonce([6, 7, 8, 9, 10]) };
+    let read = async |text: &str| {
+        put(&store, text).await;
+        store.refund(id).await.unwrap().unwrap()
+    };
+    let rejected = REJECTED.iter().fold(PENDING.to_owned(), |text, (from, to)| text.replace(from, to));
+    let decision = read(&rejected).await.decision.unwrap();
+    assert_eq!((decision.verdict, decision.at_ms), (Verdict::Reject, 1_795_978_860_000));
+    for (word, state) in [
+        ("due", PayoutState::Due),
+        ("submitted", PayoutState::Submitted),
+        ("paid", PayoutState::Paid),
+        ("review", PayoutState::Review),
+    ] {
+        let refund = read(&FAILED.replace(r#""pst": {"S": "failed"}"#, &format!(r#""pst": {{"S": "{word}"}}"#))).await;
+        assert_eq!(refund.payout.unwrap().state, state, "{word}");
+    }
+    for (word, why) in [("duplicate", Why::Duplicate), ("fraudulent", Why::Fraudulent), ("other", Why::Other)] {
+        assert_eq!(read(&PENDING.replace("requested_by_customer", word)).await.request.reason, why, "{word}");
+    }
+    let line = r#"{"S": "1795978901000 payout_called p"}"#;
+    for (word, what) in [
+        ("rejected", What::Rejected),
+        ("payout_submitted", What::Submitted),
+        ("payout_paid", What::Paid),
+        ("payout_review", What::Review),
+        ("payout_retried", What::Retried),
+        ("event", What::Event),
+    ] {
+        let text = format!("1795978901000 {word} aada@acme.example");
+        let about = format!(
+            r#"{{"M": {{"l": {{"S": "{text}"}}, "n": {{"N": "1"}}, "r": {{"S": "re_3P"}}, "c": {{"S": "lost"}}}}}}"#
+        );
+        let refund = read(&FAILED.replace(line, &about)).await;
+        let about = About { payout: Some(1), reference: Some("re_3P".to_owned()), code: Some("lost".to_owned()) };
+        let by = By::Actor("ada@acme.example".to_owned());
+        assert_eq!(refund.trail.0[1], Line { at_ms: 1_795_978_901_000, what, by, about }, "{word}");
+    }
+}
+
+#[tokio::test]
 async fn a_refund_of_an_earlier_version_is_read_and_listed() {
     let (_, store) = database().await;
     put(&store, PENDING).await;
@@ -258,6 +364,9 @@ async fn a_refund_of_an_earlier_version_is_read_and_listed() {
             state: PayoutState::Failed,
             due_ms: 1_795_978_900_000,
             first_call_ms: Some(1_795_978_901_000),
+            // Nobody knows, so more than one.
+            calls: 2,
+            caller: None,
             failed_ms: Some(1_795_979_000_000),
             reference: Some("re_3Q".to_owned()),
             reason: Some(Reason {
@@ -286,5 +395,13 @@ async fn a_refund_of_an_earlier_version_is_read_and_listed() {
         ..pending
     };
     assert_eq!(store.refund(failed.id).await.unwrap().as_ref(), Some(&failed));
+    let (_, counting) = database().await;
+    put(&counting, COUNTED).await;
+    let read = counting.refund(failed.id).await.unwrap().unwrap();
+    let payout = read.payout.as_ref().unwrap();
+    assert_eq!((payout.calls, payout.caller), (3, Some(OwnerToken([9; 16]))));
+    let refusal = Reason { code: "charge_disputed".to_owned(), detail: "The charge is disputed.".to_owned() };
+    assert_eq!(payout.refused(), Some((1_795_979_000_000, &refusal)));
+    assert_eq!(read.trail.0.last().map(|line| line.what), Some(What::Refused));
     assert_eq!(store.refunds("acme", Status::Approved, 20, None).await.unwrap().refunds, [failed]);
 }

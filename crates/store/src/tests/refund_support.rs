@@ -2,7 +2,7 @@
 
 use crate::{RefundCreate, RefundWrite, Store};
 use protocol::{
-    ids::Nonce,
+    ids::{Nonce, OwnerToken},
     refund::{
         Refund,
         decide::{Decision, Verdict},
@@ -11,6 +11,8 @@ use protocol::{
 };
 
 pub(super) const NOW: u64 = 1_790_000_000_000;
+/// Who announces calls here.
+pub(super) const ME: OwnerToken = OwnerToken([1; 16]);
 
 pub(super) fn request(amount: u64) -> RefundRequest {
     RefundRequest {

@@ -2,7 +2,7 @@
 //! new entry, two for one that moves, none for a write that leaves its keys alone.
 
 use super::{
-    refund_support::{NOW, conflict, create, decision, pending, written},
+    refund_support::{ME, NOW, conflict, create, decision, pending, written},
     support::{Proxy, database, store_at},
 };
 use crate::RefundCreate;
@@ -24,7 +24,7 @@ fn is(units: f64, expected: f64) -> bool {
 }
 
 #[tokio::test]
-async fn create_decide_stamp_record_and_event_take_one_unit_each() {
+async fn create_decide_stamp_record_and_event_take_one_unit_each_and_a_repeated_call_one_more() {
     let (_, store) = database().await;
     for (key, verdict) in [("order-1042-refund", Verdict::Approve), ("order-1043-refund", Verdict::Reject)] {
         let refund = pending(key, 1);
@@ -36,9 +36,12 @@ async fn create_decide_stamp_record_and_event_take_one_unit_each() {
     let id = pending("order-1042-refund", 1).id;
     let payout = PayoutId::first(id);
     let read = store.refund(id).await.unwrap().unwrap();
-    let Next::Stamp(stamped, expect) = next(&read, payout, NOW + 70_000, &Timing::PRODUCTION) else { panic!() };
+    let Next::Stamp(stamped, expect) = next(&read, payout, ME, NOW + 70_000, &Timing::PRODUCTION) else { panic!() };
     let units = written(&store.write_refund(&stamped, expect).await);
     assert!(is(units, 1.0), "the stamp took {units}");
+    let Next::Stamp(stamped, expect) = next(&stamped, payout, ME, NOW + 80_000, &Timing::PRODUCTION) else { panic!() };
+    let units = written(&store.write_refund(&stamped, expect).await);
+    assert!(is(units, 1.0), "the stamp of a repeated call took {units}");
     let reference = "re_3MtwBwLkdIwHu7ix0XxKrVvp".to_owned();
     let (paid, expect) = record(&stamped, payout, &Finding::Succeeded { reference: reference.clone() }, NOW).unwrap();
     let units = written(&store.write_refund(&paid, expect).await);

@@ -1,7 +1,7 @@
 //! Refunds: one decision whatever is lost, and nothing of another project or another id decided.
 
 use super::{
-    refund_support::{NOW, conflict, create, decision, pending, request, written},
+    refund_support::{ME, NOW, conflict, create, decision, pending, request, written},
     support::{Answer, Proxy, database, store_at},
 };
 use crate::{RefundCreate, RefundWrite, Store, attr::s, names::TRAIL, refund::item as refund_item, write::Wrote};
@@ -16,7 +16,7 @@ use protocol::{
         id::{PayoutId, RefundId},
         payout::{Finding, State},
         person::{Retry, retry},
-        step::{Next, next, record},
+        step::{Next, announced, next, record},
         terms::Terms,
         trail::About,
         webhook::{Apply, Event, Ignored, apply},
@@ -132,14 +132,14 @@ async fn what_was_written_while_its_answer_was_lost_meets_itself() {
         let other = Decision { nonce: Nonce([2; 5]), ..mine.clone() };
         assert_eq!(decide::on_conflict(found.as_ref(), "acme", refund.id, &other), Conflict::Already(mine.clone()));
 
-        // The stamp: whose it is does not matter, only that it is there.
+        // The stamp: this receive's call is announced.
         let payout = PayoutId::first(refund.id);
         let read = stored(&direct, refund.id).await;
-        let Next::Stamp(stamped, expect) = next(&read, payout, NOW + 70_000, &TIMING) else { panic!("no stamp") };
+        let Next::Stamp(stamped, expect) = next(&read, payout, ME, NOW + 70_000, &TIMING) else { panic!("no stamp") };
         proxy.lose(&[lost]);
         let found = conflict(store.write_refund(&stamped, expect).await).expect("stamped");
         assert_eq!(found, *stamped);
-        assert_eq!(next(&found, payout, NOW + 71_000, &TIMING), Next::Call);
+        assert!(announced(&found, &stamped));
 
         // The result: it says so already.
         let paid = Finding::Succeeded { reference: "re_1".into() };
@@ -169,8 +169,8 @@ async fn only_one_of_two_writers_who_read_the_same_refund_changes_it() {
     let (_, store) = database().await;
     let read = approved(&store).await;
     let payout = PayoutId::first(read.id);
-    let Next::Stamp(one, expect) = next(&read, payout, NOW + 70_000, &TIMING) else { panic!("no stamp") };
-    let Next::Stamp(other, same) = next(&read, payout, NOW + 80_000, &TIMING) else { panic!("no stamp") };
+    let Next::Stamp(one, expect) = next(&read, payout, ME, NOW + 70_000, &TIMING) else { panic!("no stamp") };
+    let Next::Stamp(other, same) = next(&read, payout, ME, NOW + 80_000, &TIMING) else { panic!("no stamp") };
     written(&store.write_refund(&one, expect).await);
     assert_eq!(conflict(store.write_refund(&other, same).await), Some((*one).clone()));
     let elsewhere = Expect::Payout { payout: PayoutId { number: 2, ..payout }, version: one.version };
@@ -208,7 +208,8 @@ async fn a_trail_of_lines_that_tell_of_no_payout_is_read_and_goes_on() {
     assert!(matches!(store.put(item, Expect::Absent).await, Wrote::Written { .. }));
     let read = stored(&store, old.id).await;
     assert_eq!(read, old);
-    let Next::Stamp(stamped, expect) = next(&read, PayoutId::first(old.id), NOW + 70_000, &TIMING) else { panic!() };
+    let payout = PayoutId::first(old.id);
+    let Next::Stamp(stamped, expect) = next(&read, payout, ME, NOW + 70_000, &TIMING) else { panic!() };
     written(&store.write_refund(&stamped, expect).await);
     let told: Vec<Option<u16>> = stored(&store, old.id).await.trail.0.iter().map(|line| line.about.payout).collect();
     assert_eq!(told, [None, None, Some(1)]);
@@ -219,7 +220,7 @@ async fn a_successor_leaves_nothing_of_the_failed_payout() {
     let (_, store) = database().await;
     let mut read = approved(&store).await;
     let first = PayoutId::first(read.id);
-    let Next::Stamp(stamped, expect) = next(&read, first, NOW + 70_000, &TIMING) else { panic!("no stamp") };
+    let Next::Stamp(stamped, expect) = next(&read, first, ME, NOW + 70_000, &TIMING) else { panic!("no stamp") };
     written(&store.write_refund(&stamped, expect).await);
     let reason = protocol::answer::Reason { code: "declined".into(), detail: "No.".into() };
     let event = Event {

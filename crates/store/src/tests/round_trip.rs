@@ -123,16 +123,20 @@ fn any_delivery() -> impl Strategy<Value = Delivery> {
 fn payout() -> impl Strategy<Value = Payout> {
     let reason = (text(), text()).prop_map(|(code, detail)| Reason { code, detail });
     let order = (any::<u64>(), any::<u8>()).prop_map(|(created_s, rank)| Order { created_s, rank });
-    let times = (any::<u64>(), option::of(any::<u64>()), option::of(any::<u64>()));
+    // Without a first call there is none to count; a count of none is not stored.
+    let calls = (any::<u64>(), 1..=u32::MAX);
+    let times = (any::<u64>(), option::of(calls), option::of(any::<u64>()), option::of(any::<[u8; 16]>()));
     let state = prop::sample::select(STATES.to_vec());
     (any::<u16>(), any::<u64>(), state, times, option::of(text()), option::of(reason), option::of(order)).prop_map(
-        |(number, amount, state, (due_ms, first_call_ms, failed_ms), reference, reason, applied)| Payout {
+        |(number, amount, state, (due_ms, called, failed_ms, caller), reference, reason, applied)| Payout {
             // Numbers begin at 1.
             number: number.max(1),
             amount,
             state,
             due_ms,
-            first_call_ms,
+            first_call_ms: called.map(|(first, _)| first),
+            calls: called.map_or(0, |(_, calls)| calls),
+            caller: caller.map(OwnerToken),
             failed_ms,
             reference,
             reason,

@@ -117,7 +117,7 @@ fn refund(whole: bool) -> Value {
 
 fn payout() -> Value {
     let states: Vec<&str> = STATES.iter().map(|state| state.as_str()).collect();
-    let members = ["id", "number", "status", "provider_id", "reason", "first_call_at"];
+    let members = ["id", "number", "status", "provider_id", "reason", "first_call_at", "calls"];
     object(
         &members,
         &members,
@@ -125,11 +125,13 @@ fn payout() -> Value {
             "id": reference("PayoutId"),
             "number": {"type": "integer", "minimum": 1, "description": "1, and one more after each retry."},
             "status": {"type": "string", "enum": states, "description":
-                "due: to be called for. submitted: the provider has not decided. paid, which a provider may still take \
+                "due: to be called for, or, with a reason and a first call, refused and to be looked for. submitted: the provider has not decided. paid, which a provider may still take \
                  back. failed: final for this payout; see retry. review: nobody can know; see resolve."},
             "provider_id": {"type": ["string", "null"], "description": "The provider's id of it."},
-            "reason": {"oneOf": [reference("Reason"), {"type": "null"}], "description": "Why it failed or is in review."},
+            "reason": {"oneOf": [reference("Reason"), {"type": "null"}], "description":
+                "Why it failed, is in review, or was refused; or what kept the last call from doing anything."},
             "first_call_at": {"oneOf": [reference("Timestamp"), {"type": "null"}]},
+            "calls": {"type": "integer", "minimum": 0, "description": "How many calls may have been made."},
         }),
     )
 }
@@ -145,8 +147,8 @@ fn event() -> Value {
             "by": {"type": "string", "description":
                 "The name of an API key; `payout` for what the provider answered; or the id of a provider's event."},
             "payout": {"type": "integer", "minimum": 1, "description": "The number of the payout that it is about."},
-            "reference": {"type": "string", "description": "The provider's id of that payout, where it got a state."},
-            "code": {"type": "string", "description": "Why that payout failed or is in review."},
+            "reference": {"type": "string", "description": "The provider's id of that payout, where it got a state; of an event, what it is about."},
+            "code": {"type": "string", "description": "Why that payout failed, is in review, or was refused; of an event, what it said."},
         }),
     )
 }
@@ -235,7 +237,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
                         "The payout that you looked at. If it is not the refund's current one, nothing is changed."},
                     "outcome": words(&["paid", "not_paid"]),
                     "reference": nullable(
-                        json!({"type": "string", "minLength": 1, "maxLength": most(&rules::REFERENCE)}),
+                        json!({"type": "string", "minLength": 1, "maxLength": most(&rules::REFERENCE), "pattern": "^[!-~]*$"}),
                         "The provider's id of what it paid; with paid, and only then.",
                     ),
                 }),

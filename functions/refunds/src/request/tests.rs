@@ -58,6 +58,9 @@ fn every_rule_is_broken_alone_and_named_at_its_place() {
         (r#"{"outcome":"PAID"}"#, &rules::OUTCOME),
         (r#"{"outcome":"paid"}"#, &rules::REFERENCE),
         (r#"{"outcome":"paid","reference":""}"#, &rules::REFERENCE),
+        (r#"{"outcome":"paid","reference":" "}"#, &rules::REFERENCE),
+        (r#"{"outcome":"paid","reference":"by bank transfer"}"#, &rules::REFERENCE),
+        (r#"{"outcome":"paid","reference":"re_\u0000"}"#, &rules::REFERENCE),
         (r#"{"outcome":"not_paid","reference":"re_1"}"#, &rules::REFERENCE),
         (r#"{"payout_id":"1","outcome":"not_paid"}"#, &rules::PAYOUT_ID),
     ] {

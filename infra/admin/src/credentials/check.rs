@@ -3,7 +3,7 @@
 //! Called after credentials were stored, and by `credentials check`. For the push providers `push` knows how; Stripe is
 //! asked for the refunds of a payment that nobody has, which reads and pays nothing.
 
-use crate::{EXIT_FAILED, EXIT_FOUND, EXIT_OK, args::ProviderName, failure::Failure, place::Place};
+use crate::{args::ProviderName, failure::Failure, place::Place};
 use aws_sdk_secretsmanager::Client;
 use payments::{Class, Looked, NotPrepared, Payments};
 use protocol::{
@@ -40,15 +40,9 @@ impl Checked {
         json!({"works": self.works, "refused": self.refused, "report": self.report})
     }
 
-    pub(super) fn exit(&self) -> u8 {
-        if self.works {
-            EXIT_OK
-        } else if self.refused {
-            EXIT_FOUND
-        } else {
-            // Nobody knows: the same question may be answered later.
-            EXIT_FAILED
-        }
+    /// Nobody knows: the same question may be answered later.
+    pub(super) fn unanswered(&self) -> bool {
+        !self.works && !self.refused
     }
 
     fn of(report: &Report) -> Self {

@@ -18,7 +18,8 @@ pub(crate) struct Letter {
     sent_ms: Option<u64>,
     receives: Option<u64>,
     kind: String,
-    project: String,
+    /// None: it does not say, or nobody of ours can read it.
+    project: Option<String>,
     about: Map<String, Value>,
     /// Why it was sent, by whoever sent it.
     reason: Option<String>,
@@ -47,6 +48,7 @@ impl Letter {
             Err(fault @ ParseError::Garbage(_)) => ("-".to_owned(), Some(fault.to_string())),
         };
         let readable = fault.is_none();
+        let parked = kind == PARKED;
         let about = members.iter().filter(|(name, value)| {
             readable && ABOUT.contains(&name.as_str()) && (value.is_string() || value.is_number())
         });
@@ -57,7 +59,8 @@ impl Letter {
             sent_ms: number(MessageSystemAttributeName::SentTimestamp),
             receives: number(MessageSystemAttributeName::ApproximateReceiveCount),
             kind,
-            project: project.or_else(|| attribute(MessageSystemAttributeName::MessageGroupId)).unwrap_or_default(),
+            // A copy's group is its project; what was parked has the group of the function that parked it.
+            project: project.or_else(|| attribute(MessageSystemAttributeName::MessageGroupId).filter(|_| !parked)),
             about: about.map(|(name, value)| (name.clone(), value.clone())).collect(),
             reason: reason.and_then(|value| value.string_value.clone()),
             fault,
@@ -89,7 +92,7 @@ impl Letter {
             self.sent_ms.map_or_else(|| "-".to_owned(), rfc3339_ms),
             self.receives.map_or_else(|| "-".to_owned(), |receives| receives.to_string()),
             self.kind.clone(),
-            self.project.clone(),
+            self.project.clone().unwrap_or_else(|| "-".to_owned()),
             about,
             self.fault.clone().or_else(|| self.reason.clone()).unwrap_or_default(),
         ]

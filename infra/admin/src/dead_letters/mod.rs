@@ -22,6 +22,8 @@ use std::collections::HashSet;
 
 /// Copies of one receive at most (Amazon SQS API reference, ReceiveMessage).
 const BATCH: usize = 10;
+/// Longest name of a queue (Amazon SQS API reference, CreateQueue).
+const NAME_MAX: usize = 80;
 /// How long letters that are looked at stay hidden, in s, should giving them back fail.
 const HIDDEN_S: i32 = 60;
 /// Receives in a row that bring nothing new, after which a queue counts as empty: SQS samples its servers.
@@ -34,7 +36,11 @@ pub(crate) async fn run(place: &Place, command: DeadLetters) -> Result<Answer, F
         DeadLetters::Redrive { queue, to, limit } => {
             let (dead, of) = dead_queue(place, &sqs, &queue).await?;
             let to = match (to, of) {
-                (Some(to), _) => find_queue(&sqs, &to).await?,
+                (Some(to), _) => {
+                    let to = find_queue(&sqs, &to).await?;
+                    came_from(&sqs, &dead, &to).await?;
+                    to
+                }
                 (None, Some(of)) => of,
                 (None, None) => source(&sqs, &dead).await?,
             };
@@ -52,6 +58,10 @@ pub(crate) async fn find_queue(sqs: &Client, named: &str) -> Result<String, Fail
 pub(crate) async fn queue_url(sqs: &Client, named: &str) -> Result<Option<String>, Failure> {
     if named.starts_with("https://") || named.starts_with("http://") {
         return Ok(Some(named.to_owned()));
+    }
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if named.is_empty() || named.len() > NAME_MAX || !named.bytes().all(allowed) {
+        return Err(said(format!("{named:?} is neither a queue's name nor its URL")));
     }
     match sqs.get_queue_url().queue_name(named).send().await {
         Ok(answer) => Ok(answer.queue_url),
@@ -81,6 +91,21 @@ async fn dead_queue(place: &Place, sqs: &Client, named: &DeadQueue) -> Result<(S
     Ok((find_queue(sqs, name).await?, Some(of)))
 }
 
+/// Letters go back to the queue they came from, and to no other: its consumer alone knows what they ask for, and what was
+/// parked was no copy that anybody could read. A queue says itself where its dead letters go.
+async fn came_from(sqs: &Client, dead: &str, to: &str) -> Result<(), Failure> {
+    let arn = attribute(sqs, dead, QueueAttributeName::QueueArn).await?;
+    let policy = attribute(sqs, to, QueueAttributeName::RedrivePolicy).await?;
+    let policy: Value = policy.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    if arn.is_some_and(|arn| policy["deadLetterTargetArn"] == arn) {
+        return Ok(());
+    }
+    Err(said(format!(
+        "letters go back only to the queue they came from, and {to} does not send its dead letters to {dead}: its consumer \
+         would not know them. Nothing was moved. What is parked goes nowhere: docs/RUNBOOK.md says what to do with it"
+    )))
+}
+
 /// The queue whose dead letters come here. Not every emulator can say.
 async fn source(sqs: &Client, dead: &str) -> Result<String, Failure> {
     let asked = sqs.list_dead_letter_source_queues().queue_url(dead).send().await;
@@ -93,7 +118,9 @@ async fn source(sqs: &Client, dead: &str) -> Result<String, Failure> {
     };
     match (urls.pop(), urls.is_empty()) {
         (Some(url), true) => Ok(url),
-        (None, _) => Err(said(format!("no queue sends its dead letters to {dead}: say where they go with --to"))),
+        (None, _) => Err(said(format!(
+            "no queue sends its dead letters to {dead}; if one does and this place cannot tell, say where they go with --to"
+        ))),
         (Some(_), false) => {
             Err(said(format!("several queues send their dead letters to {dead}: say where they go with --to")))
         }
@@ -173,6 +200,7 @@ async fn redrive(sqs: &Client, from: &str, to: &str, limit: Option<u32>) -> Resu
     let there = waiting(sqs, from).await?;
     let at_most = limit.map_or(there, |limit| there.min(u64::from(limit)));
     let (mut moved, mut kept, mut empty, mut failures) = (0_u64, 0_u64, 0, Vec::new());
+    let mut stayed = Vec::new();
     while moved + kept < at_most && empty < EMPTY_RECEIVES && failures.is_empty() {
         let room = usize::try_from(at_most - moved - kept).unwrap_or(BATCH);
         let received = receive(sqs, from, room).await?;
@@ -183,17 +211,30 @@ async fn redrive(sqs: &Client, from: &str, to: &str, limit: Option<u32>) -> Resu
                 Err(failure) => {
                     kept += 1;
                     failures.push(failure.to_string());
+                    stayed.push(message);
                 }
             }
         }
     }
-    let value = json!({"from": from, "to": to, "moved": moved, "kept": kept, "failures": failures});
+    // Whoever mends what kept them here need not wait for them.
+    give_back(sqs, from, &stayed).await;
+    // What was there and did not come: somebody else holds it. SQS counts roughly, so it is asked again.
+    let rest = at_most - (moved + kept).min(at_most);
+    let left = if rest > 0 && failures.is_empty() { rest.min(waiting(sqs, from).await?) } else { rest };
+    let value = json!({"from": from, "to": to, "moved": moved, "kept": kept, "left": left, "failures": failures});
     let text = format!("Sent {moved} of about {there} letters from {from} to {to}.");
-    if failures.is_empty() {
+    if failures.is_empty() && left == 0 {
         return Ok(Answer::new(value, text));
     }
-    let text = format!("{text} {kept} stayed, and no more were tried:\n{}", failures.join("\n"));
-    Ok(Answer::new(value, text).exit(crate::EXIT_FAILED))
+    if failures.is_empty() {
+        let text = format!(
+            "{text} About {left} were left: somebody else has received them, and they come back when that one's time is \
+             over. Look again then."
+        );
+        return Ok(Answer::new(value, text).found());
+    }
+    let why = format!("{kept} letters stayed, and no more were tried: {}", failures.join("; "));
+    Ok(Answer::new(value, text).not_done(why))
 }
 
 /// Sends a letter on as it is, and deletes it once SQS has confirmed the copy. A letter whose deletion fails comes back,

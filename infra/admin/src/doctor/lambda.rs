@@ -1,9 +1,9 @@
-//! Lambda's API, as much of it as the doctor asks: four kinds of GET.
+//! Lambda's API, as much of it as the doctor asks: six kinds of GET.
 //!
 //! Signed by the crate that the AWS SDKs sign with, with the SDK's own region, credentials and endpoint variables. Its own
 //! SDK has more code than DynamoDB's, which is the largest of the tree. Each question is asked once more if the network
 //! failed; all of them only read. Source: AWS Lambda API reference, GetFunctionConfiguration, GetFunctionConcurrency,
-//! GetFunctionRecursionConfig, ListEventSourceMappings.
+//! GetFunctionRecursionConfig, GetPolicy, ListFunctionUrlConfigs, ListEventSourceMappings.
 
 use crate::failure::{Failure, said};
 use aws_config::SdkConfig;
@@ -73,12 +73,37 @@ impl Lambda {
         Ok(answer.and_then(|answer| answer["RecursiveLoop"].as_str().map(str::to_owned)))
     }
 
+    /// Who may invoke a function, as a policy; none if nobody was let.
+    pub(super) async fn policy(&self, name: &str) -> Result<Option<Value>, Failure> {
+        let answer = self.get("GetPolicy", &format!("/2015-03-31/functions/{}/policy", encoded(name))).await?;
+        Ok(answer.and_then(|answer| serde_json::from_str(answer["Policy"].as_str()?).ok()))
+    }
+
+    /// The URLs by which a function can be called without API Gateway, its aliases' too.
+    pub(super) async fn urls(&self, name: &str) -> Result<Vec<Value>, Failure> {
+        let answer =
+            self.get("ListFunctionUrlConfigs", &format!("/2021-10-31/functions/{}/urls", encoded(name))).await?;
+        Ok(answer.and_then(|answer| answer["FunctionUrlConfigs"].as_array().cloned()).unwrap_or_default())
+    }
+
     /// The event source mappings of a function.
     pub(super) async fn mappings(&self, name: &str) -> Result<Vec<Value>, Failure> {
+        self.list("FunctionName", name).await
+    }
+
+    /// The event source mappings from a source, whoever's they are.
+    pub(super) async fn consumers(&self, source: &str) -> Result<Vec<Value>, Failure> {
+        let mut all = self.list("EventSourceArn", source).await?;
+        // An emulator may list others too.
+        all.retain(|mapping| mapping["EventSourceArn"] == source);
+        Ok(all)
+    }
+
+    async fn list(&self, by: &str, value: &str) -> Result<Vec<Value>, Failure> {
         let mut mappings = Vec::new();
         let mut marker: Option<String> = None;
         loop {
-            let mut path = format!("/2015-03-31/event-source-mappings/?FunctionName={}", encoded(name));
+            let mut path = format!("/2015-03-31/event-source-mappings/?{by}={}", encoded(value));
             if let Some(marker) = marker {
                 path = format!("{path}&Marker={}", encoded(&marker));
             }

@@ -7,21 +7,31 @@
 mod functions;
 mod lambda;
 mod mappings;
+mod permission;
 mod queues;
 
 use crate::{
-    EXIT_FOUND,
     answer::Answer,
     args::{Doctor, Stage},
     failure::{Failure, said},
     place::Place,
     table::table,
 };
-use functions::FUNCTIONS;
+use functions::{FUNCTIONS, Same};
 use lambda::Lambda;
 use queues::Queues;
 use serde_json::json;
 use std::collections::BTreeMap;
+
+/// What the doctor does not see, because no API that it asks tells of it. Told by its answer, `--help` and README alike.
+const NOT_LOOKED_AT: [&str; 6] = [
+    "whether the audit's schedule is switched on (the alarm audit-silent tells)",
+    "the HTTP API's routes and throttling",
+    "the functions' roles and code, and whether it was built for their processor",
+    "the alarms and their topic",
+    "how long logs are kept",
+    "the providers' secrets (`credentials check` asks for them)",
+];
 
 /// A setting that is wrong.
 #[derive(Debug)]
@@ -65,7 +75,12 @@ impl Findings {
 
 pub(crate) async fn run(place: &Place, doctor: Doctor) -> Result<Answer, Failure> {
     let mut findings = Findings::default();
-    let production = doctor.stage.is_none_or(|stage| matches!(stage, Stage::Production)) && !place.is_local();
+    if place.is_local() && !doctor.functions.is_empty() {
+        return Err(said("--function: the local system has no functions of Lambda's to look at; leave it out"));
+    }
+    let made_for_test = place.output("Stage").is_some_and(|stage| stage == "test");
+    let test = doctor.stage.map_or(made_for_test, |stage| stage == Stage::Test);
+    let production = !test && !place.is_local();
     let store = place.store().await?;
     let check = store.check_table(production).await.map_err(|error| place.failed(error))?;
     findings.looked_at += check.looked_at;
@@ -80,19 +95,22 @@ pub(crate) async fn run(place: &Place, doctor: Doctor) -> Result<Answer, Failure
         let names = names(place, &doctor)?;
         let (config, endpoint) = place.lambda().await?;
         let lambda = Lambda::new(config, endpoint, place.clock.clone())?;
+        let mut same = Same::of(place);
+        let stream = check.stream_arn.as_deref();
         for function in FUNCTIONS {
             // Every name is there: see `names`.
             let name = names.get(function.name).cloned().unwrap_or_default();
-            let there = functions::look(place, &lambda, function, &name, &queues, &mut findings).await?;
+            let there = functions::look(place, &lambda, function, &name, &queues, &mut same, &mut findings).await?;
             if there {
-                for source in function.events {
-                    let found = (*source, source.arn(&queues, check.stream_arn.as_deref()));
-                    mappings::look(place, &lambda, function, &name, found, &mut findings).await?;
-                }
+                let sources: Vec<_> =
+                    function.events.iter().map(|source| (*source, source.arn(&queues, stream))).collect();
+                let used = mappings::look(place, &lambda, function, &name, &sources, &mut findings).await?;
+                functions::look_at_limit(&lambda, function, &name, used, &mut findings).await?;
             }
         }
+        mappings::strangers(&lambda, &queues, stream, &names, &mut findings).await?;
     }
-    Ok(answer(&findings))
+    Ok(answer(&findings, place.is_local()))
 }
 
 /// The functions' names, by the kind of function.
@@ -123,7 +141,7 @@ fn names(place: &Place, doctor: &Doctor) -> Result<BTreeMap<String, String>, Fai
     )))
 }
 
-fn answer(findings: &Findings) -> Answer {
+fn answer(findings: &Findings, local: bool) -> Answer {
     let rows: Vec<_> =
         findings.found.iter().map(|f| [f.part.clone(), f.setting.clone(), f.is.clone(), f.must_be.clone()]).collect();
     let listed: Vec<_> = findings
@@ -131,13 +149,14 @@ fn answer(findings: &Findings) -> Answer {
         .iter()
         .map(|f| json!({"part": f.part, "setting": f.setting, "is": f.is, "must_be": f.must_be}))
         .collect();
-    let value = json!({"looked_at": findings.looked_at, "wrong": listed});
+    // A stack has parts that only other services' APIs tell of: nobody must take silence for a good word.
+    let unseen = if local { [].as_slice() } else { NOT_LOOKED_AT.as_slice() };
+    let value = json!({"looked_at": findings.looked_at, "wrong": listed, "not_looked_at": unseen});
+    let unseen = if local { String::new() } else { format!("Not looked at: {}.\n", unseen.join("; ")) };
     if rows.is_empty() {
-        return Answer::new(
-            value,
-            format!("All {} settings that were looked at are as they must be.", findings.looked_at),
-        );
+        let all = format!("All {} settings that were looked at are as they must be.\n", findings.looked_at);
+        return Answer::new(value, format!("{all}{unseen}"));
     }
     let head = format!("{} of {} settings are wrong:\n", rows.len(), findings.looked_at);
-    Answer::new(value, format!("{head}{}", table(["OF", "SETTING", "IS", "MUST BE"], &rows))).exit(EXIT_FOUND)
+    Answer::new(value, format!("{head}{}{unseen}", table(["OF", "SETTING", "IS", "MUST BE"], &rows))).found()
 }

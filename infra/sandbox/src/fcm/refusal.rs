@@ -23,6 +23,28 @@ const CODES: [(&str, &str); 8] = [
     ("THIRD_PARTY_AUTH_ERROR", "Auth error from APNS or Web Push Service"),
 ];
 
+/// google.rpc.Code: what a status may say. Any other reason of a script is an FcmError's code, also one that FCM may add.
+const RPC_CODES: [&str; 16] = [
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "UNAUTHENTICATED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+];
+/// The sentence with a code that FCM does not document.
+const NEW_SENTENCE: &str = "The sandbox was told to refuse it with a code that FCM does not document.";
+
 /// A refusal.
 #[derive(Debug)]
 pub(super) struct Refusal {
@@ -41,20 +63,22 @@ impl Refusal {
         json(self.status, &json!({ "error": error }))
     }
 
-    /// What a script asked for: an FcmError code becomes the detail, another word the status.
+    /// What a script asked for: an FcmError code becomes the detail, a google.rpc code that is none the status.
     pub(super) fn scripted(status: u16, reason: Option<String>) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let word = canonical(status).to_owned();
         let message = format!("The sandbox was told to answer {status}.");
         match reason {
             None => Self { status, word, message, details: Vec::new() },
-            Some(code) => match CODES.iter().find(|(name, _)| *name == code) {
-                Some((name, sentence)) => {
-                    let details = vec![json!({"@type": FCM_ERROR, "errorCode": name})];
-                    Self { status, word, message: (*sentence).to_owned(), details }
+            Some(code) => {
+                let documented = CODES.iter().find(|(name, _)| *name == code);
+                if documented.is_none() && RPC_CODES.contains(&code.as_str()) {
+                    return Self { status, word: code, message, details: Vec::new() };
                 }
-                None => Self { status, word: code, message, details: Vec::new() },
-            },
+                let sentence = documented.map_or(NEW_SENTENCE, |(_, sentence)| sentence);
+                let details = vec![json!({"@type": FCM_ERROR, "errorCode": code})];
+                Self { status, word, message: sentence.to_owned(), details }
+            }
         }
     }
 

@@ -14,6 +14,9 @@ use std::collections::HashMap;
 /// Refunds that are kept; then no more are made.
 const REFUNDS_MAX: usize = 200_000;
 
+/// The currencies that a payment's id can name; any other word in its place is a part of the id.
+const CURRENCIES: [&str; 5] = ["chf", "eur", "gbp", "jpy", "usd"];
+
 /// A refund.
 #[derive(Clone, Debug)]
 pub(super) struct Object {
@@ -49,7 +52,7 @@ impl Object {
     fn currency(&self) -> Option<&str> {
         let (_, rest) = self.payment().split_once('_')?;
         let (code, _) = rest.split_once('_')?;
-        (code.len() == 3 && code.bytes().all(|b| b.is_ascii_lowercase())).then_some(code)
+        CURRENCIES.contains(&code).then_some(code)
     }
 
     /// As Stripe shows it.

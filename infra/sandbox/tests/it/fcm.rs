@@ -237,7 +237,7 @@ async fn scripted_errors_have_googles_shape() {
     let world = world().await;
     let script = json!([
         {"status": 404, "reason": "UNREGISTERED"}, {"status": 503, "retry_after": 2}, {"status": 429, "reason": "QUOTA_EXCEEDED"},
-        {"status": 403, "reason": "SOMETHING_NEW"}
+        {"status": 404, "reason": "SOMETHING_NEW"}, {"status": 403, "reason": "FAILED_PRECONDITION"}
     ]);
     assert_eq!(world.script("device", &script).await.status, 204);
     let unregistered = world.send(&message("device")).await.unwrap();
@@ -251,10 +251,16 @@ async fn scripted_errors_have_googles_shape() {
     let quota = world.send(&message("device")).await.unwrap();
     assert_eq!(quota.json()["error"]["status"], "RESOURCE_EXHAUSTED");
     let new = world.send(&message("device")).await.unwrap();
-    assert_eq!(new.json()["error"]["status"], "SOMETHING_NEW");
+    let details = json!([{"@type": fcm, "errorCode": "SOMETHING_NEW"}]);
+    assert_eq!((&new.json()["error"]["status"], &new.json()["error"]["details"]), (&json!("NOT_FOUND"), &details));
+    let of_the_front_end = world.send(&message("device")).await.unwrap().json();
+    assert_eq!(
+        (&of_the_front_end["error"]["status"], of_the_front_end["error"].get("details")),
+        (&json!("FAILED_PRECONDITION"), None)
+    );
     assert_eq!(world.send(&message("device")).await.unwrap().status, 200);
     let statuses: Vec<Value> = world.ledger("").await.iter().map(|entry| entry["status"].clone()).collect();
-    assert_eq!(statuses, [404, 503, 429, 403, 200].map(Value::from));
+    assert_eq!(statuses, [404, 503, 429, 404, 403, 200].map(Value::from));
 }
 
 #[tokio::test]

@@ -58,16 +58,21 @@ fn json_answer(status: StatusCode, body: &Value) -> Answer {
     Answer::new(status, HeaderMap::from_iter([(CONTENT_TYPE, json)]), Bytes::from(body.to_string()))
 }
 
-/// A batch without these entries (none if nothing is left), and their ids.
-pub(super) fn without_entries(request: &Request, entries: &[usize]) -> (Option<Request>, Vec<Value>) {
+/// A batch without these entries (none if nothing is left), and what an answer says of them.
+pub(super) fn without_entries(
+    request: &Request,
+    entries: &[usize],
+    sender_fault: bool,
+) -> (Option<Request>, Vec<Value>) {
     let mut body: Value = serde_json::from_slice(request.body()).unwrap();
     let all = body["Entries"].as_array_mut().unwrap();
+    let code = if sender_fault { "InvalidMessageContents" } else { "InternalError" };
     let failed: Vec<Value> = all
         .iter()
         .enumerate()
         .filter(|(at, _)| entries.contains(at))
         .map(|(_, entry)| {
-            json!({"Id": entry["Id"], "SenderFault": false, "Code": "InternalError", "Message": "The proxy says so."})
+            json!({"Id": entry["Id"], "SenderFault": sender_fault, "Code": code, "Message": "The proxy says so."})
         })
         .collect();
     let mut at = 0;

@@ -41,6 +41,10 @@ impl Request {
         &self.operation
     }
 
+    pub(super) fn method(&self) -> &http::Method {
+        &self.head.method
+    }
+
     pub(super) fn body(&self) -> &Bytes {
         &self.body
     }

@@ -10,8 +10,13 @@ use super::{
     wire::{Answer, Upstream},
 };
 use crate::wait::within;
+use protocol::refund::payout::State;
 use std::{collections::HashSet, sync::Mutex};
 use tokio::sync::{mpsc, oneshot};
+
+/// The attributes of a refund that say when its payout was called for first, and when a call of it was refused.
+const FIRST_CALL: &str = "fca";
+const REFUSED_AT: &str = "fat";
 
 /// What becomes of a request at the gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,11 +118,17 @@ impl Door {
         if request.operation() == "fcm" || request.operation() == "apns" {
             return Some(("deliver".to_owned(), None, "call"));
         }
+        if request.operation() == "stripe" {
+            let effect = if request.method() == http::Method::POST { "call" } else { "look" };
+            return Some(("payout".to_owned(), None, effect));
+        }
         let (function, slot) = request.asker()?;
         let effect = match (function, request.operation()) {
             ("api", "PutItem") => "put",
+            ("refunds", "UpdateItem") => "decide",
+            ("payout", "UpdateItem") => kept(&request.json()),
             ("relay", "SendMessageBatch") if request.holds("-parking") => "park",
-            ("api" | "relay", "SendMessageBatch") => "send",
+            ("api" | "refunds" | "relay", "SendMessageBatch") => "send",
             ("relay", "Query") => "look",
             ("deliver", "SendMessageBatch") => "successor",
             ("deliver", "ChangeMessageVisibility") => "release",
@@ -142,6 +153,23 @@ impl Door {
         }
         let record = has("R") || claimed.contains(&key);
         Some(if record { "record" } else { "settle" })
+    }
+}
+
+/// A consumer's write of a refund. Its payout stays due if a call is announced; if an announcement is taken back, after
+/// which there is no first call; and if one was refused and others are waited for, which has the time of that.
+fn kept(body: &serde_json::Value) -> &'static str {
+    let values = body["ExpressionAttributeValues"].as_object();
+    let due = values.is_some_and(|values| values.values().any(|value| value["S"] == State::Due.as_str()));
+    // What an item does not have is removed.
+    let has = |attribute: &str| {
+        let removed = |(place, name): (&String, &serde_json::Value)| place.starts_with("#r") && name == attribute;
+        !body["ExpressionAttributeNames"].as_object().is_some_and(|names| names.iter().any(removed))
+    };
+    match (due && !has(REFUSED_AT), has(FIRST_CALL)) {
+        (false, _) => "record",
+        (true, true) => "stamp",
+        (true, false) => "withdraw",
     }
 }
 

@@ -291,12 +291,16 @@ impl Shared {
                 answer
             }
             Action::Fail(failure) => Ok(failure.answer(request)),
-            Action::FailEntries(entries) => {
-                let (request, failed) = edit::without_entries(request, entries);
+            Action::FailEntries(entries) | Action::ForgetEntries(entries) | Action::RefuseEntries(entries) => {
+                let refused = matches!(placed.action(), Action::RefuseEntries(_));
+                let (request, mut failed) = edit::without_entries(request, entries, refused);
                 let answer = match &request {
                     Some(request) => Some(self.pass(request, upstream).await?),
                     None => None,
                 };
+                if matches!(placed.action(), Action::ForgetEntries(_)) {
+                    failed.clear();
+                }
                 Ok(edit::with_failed(answer, failed))
             }
             Action::Stale => Ok(self.earlier(request).unwrap_or_else(edit::nothing)),

@@ -29,6 +29,10 @@ pub enum Action {
     Fail(Failure),
     /// These entries of a batch, counted from 0, fail in SQS; the others arrive.
     FailEntries(Vec<usize>),
+    /// These entries of a batch never arrive, and the answer names them nowhere; the others arrive.
+    ForgetEntries(Vec<usize>),
+    /// SQS refuses these entries of a batch as their sender's fault; the others arrive.
+    RefuseEntries(Vec<usize>),
     /// The first answer that the same request ever got, or that nothing is there yet: a read that is behind. Only
     /// eventually consistent reads match.
     Stale,
@@ -46,6 +50,8 @@ impl Action {
             Self::HoldResponse => "hold_response",
             Self::Fail(_) => "error",
             Self::FailEntries(_) => "fail_entries",
+            Self::ForgetEntries(_) => "forget_entries",
+            Self::RefuseEntries(_) => "refuse_entries",
             Self::Stale => "stale",
         }
     }

@@ -10,6 +10,7 @@ use protocol::{
     content::Policy,
     delivery::{Delivery, State},
     letter::Letter as Word,
+    machine::deliver::Effect,
     status::{DeviceWord, device_words},
 };
 use stateright::Property;
@@ -44,6 +45,10 @@ pub(super) fn properties() -> Vec<Property<Messages>> {
         Property::sometimes("a dead letter in hand", |_, w: &World| w.letter.is_some()),
         Property::sometimes("two consumers with one SQS message", |_, w: &World| {
             w.runs.len() > 1 && w.runs.iter().all(|run| run.copy.twin > 0)
+        }),
+        Property::sometimes("a copy waits for a hold", |_, w: &World| {
+            let succeeds = |run: &super::world::Run| matches!(run.pending[..], [Effect::Successor { .. }]);
+            w.held && w.any(|_, item| item.state == State::Retry) && w.runs.iter().any(succeeds)
         }),
         Property::sometimes("after the clock rule, unfinished", |_, w: &World| {
             w.lives.iter().any(|life| life.phase == Phase::Over && life.chunks.iter().any(|chunk| chunk.item.is_none()))
@@ -129,7 +134,8 @@ impl Messages {
                         Word::Expired => truth.accepted == 0 && too_late,
                         Word::Pending => item.state != State::Retry || truth.accepted == 0,
                         Word::Lost1 | Word::Lost2 => self.config.policy == Policy::AtLeastOnce,
-                        Word::Unknown => truth.called || of.unrecorded,
+                        // A refusal alone leaves no doubt.
+                        Word::Unknown => truth.maybe > 0 || of.unrecorded,
                     })
             });
             // By the clock rule alone nothing reads as expired that a provider accepted.
@@ -153,10 +159,10 @@ impl Messages {
 
     /// Whether what a caller reads went back in this step.
     ///
-    /// One exception: the clock rule takes a chunk for given up a lease and a skew after its deadline. A write that
-    /// arrives later still (its sender was stopped, or the network held it, for a lease and longer) may turn "expired"
-    /// into "unknown", or "unknown" into "failed" or "expired". It never opens a device again and never takes back
-    /// "sent".
+    /// One exception: the clock rule takes a chunk for given up a lease and a skew after its deadline. A write whose
+    /// sender had begun before the deadline, and that the network held until then, may turn "expired" into "unknown" if
+    /// it is a claim, and "unknown" into "failed" or "expired" if it is a record. It never opens a device again and never
+    /// takes back "sent". No process can do that: its invocation is ended before the clock rule begins.
     pub(super) fn goes_back(&self, world: &World, action: Action, next: &World) -> bool {
         self.accepted(world).any(|(message, chunk)| {
             let (before, after) = (self.item(world, message, chunk), self.item(next, message, chunk));
@@ -167,23 +173,24 @@ impl Messages {
             if self.has(Mutation::ItemExpiresEarly) && after.is_none() {
                 return false;
             }
-            let overtaken = Self::overtaken(world, action, message);
+            let overtaken = Self::overtaken(world, action, message, chunk).map(|held| held.claim);
             let (before, after) = (self.words(world, message, chunk), self.words(next, message, chunk));
             before.into_iter().zip(after).any(|(before, after)| !forward(before, after, overtaken))
         })
     }
 }
 
-fn forward(before: DeviceWord, after: DeviceWord, overtaken: bool) -> bool {
+/// `overtaken`: by a write that the clock rule had overtaken; whether that is a claim.
+fn forward(before: DeviceWord, after: DeviceWord, overtaken: Option<bool>) -> bool {
     before == after
         || match before {
             DeviceWord::Pending => true,
             DeviceWord::Sending => after != DeviceWord::Pending,
-            DeviceWord::Unknown if overtaken => {
+            DeviceWord::Unknown if overtaken == Some(false) => {
                 matches!(after, DeviceWord::Sent | DeviceWord::Failed | DeviceWord::Expired)
             }
             DeviceWord::Unknown => after == DeviceWord::Sent,
-            DeviceWord::Expired => overtaken && after == DeviceWord::Unknown,
+            DeviceWord::Expired => overtaken == Some(true) && after == DeviceWord::Unknown,
             DeviceWord::Sent | DeviceWord::Failed => false,
         }
 }

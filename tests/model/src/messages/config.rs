@@ -41,6 +41,10 @@ pub struct Config {
     pub consumers: usize,
     /// Whether a key's validity may end.
     pub keys_expire: bool,
+    /// Copies that the audit may add.
+    pub audits: u8,
+    /// How often the project may be held: its credentials are refused.
+    pub holds: u8,
     /// The faults.
     pub faults: Budget,
     /// A seeded mistake.
@@ -58,6 +62,8 @@ impl Config {
             devices: 1,
             consumers: 2,
             keys_expire: false,
+            audits: 0,
+            holds: 0,
             faults: Budget::default(),
             mutation: None,
         }

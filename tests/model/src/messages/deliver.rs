@@ -8,13 +8,14 @@ use super::{
     Messages,
     config::{AT, TIMING},
     mutation::Mutation,
-    world::{Copy, Held, Phase, Run, World, leased, seen},
+    world::{Copy, Held, HeldItem, Phase, Run, World, leased, seen},
 };
 use crate::{faults::Fault, shared::Shared, trace::Do};
 use protocol::{
     answer::{Answer, Reason},
     delivery::{Delivery, State},
     expect::Expect,
+    hold::HeldDevices,
     ids::OwnerToken,
     letter::Letter as Word,
     machine::{
@@ -128,8 +129,7 @@ impl Messages {
         if self.has(Mutation::TokenOfReceiveCount) {
             return if copy.read_first { 2 } else { 1 };
         }
-        let held =
-            |held: &Held, number| matches!(held, Held::Item(_, _, _, item, _) if item.owner == Some(token(number)));
+        let held = |held: &Held, number| matches!(held, Held::Item(held) if held.item.owner == Some(token(number)));
         let stored = |number| {
             let mut items = world.lives.iter().flat_map(|life| &life.chunks).filter_map(|chunk| chunk.item.as_ref());
             items.any(|item| item.owner == Some(token(number)))
@@ -165,6 +165,9 @@ impl Messages {
             let outcome = match local.pop() {
                 None => break run.machine = Shared::new(machine),
                 Some(Effect::Prepare) if error && !run.copy.read_first => Outcome::NotPrepared,
+                Some(Effect::Prepare) if world.held => {
+                    Outcome::Held(HeldDevices::new(0..self.config.devices, now.saturating_add(TIMING.hold_look_max)))
+                }
                 Some(Effect::Prepare) => Outcome::Prepared,
                 Some(Effect::Read) if error => Outcome::ReadFailed,
                 Some(Effect::Read) => {
@@ -332,8 +335,8 @@ impl Messages {
             Do::DropRequest | Do::Hold => {
                 world.chunk_mut(message, chunk).unrecorded = true;
                 if what == Do::Hold {
-                    let claim = purpose == Purpose::Claim;
-                    world.network.push(Held::Item(message, chunk, claim, Shared::new(item), expect));
+                    let (claim, early, item) = (purpose == Purpose::Claim, run.early, Shared::new(item));
+                    world.network.push(Held::Item(HeldItem { message, chunk, claim, early, item, expect }));
                 }
                 return Outcome::WriteUnknown;
             }
@@ -374,6 +377,7 @@ impl Messages {
                 }
                 Answer::Permanent(reason())
             }
+            Do::RefuseForNow if self.has(Mutation::RefusalCountsAsLost) => Answer::Lost(reason()),
             Do::RefuseForNow => Answer::NotNow { reason: reason(), after_ms: None },
             Do::AcceptAndFail | Do::RefuseAndFail => Answer::Ambiguous { reason: reason(), after_ms: None },
             _ => Answer::Lost(reason()),
@@ -382,8 +386,8 @@ impl Messages {
     }
 
     /// A held write of a delivery item arrives.
-    pub(super) fn item_arrives(&self, world: &mut World, held: (u8, u8, bool), item: &Delivery, expect: Expect) {
-        let (message, chunk, claim) = held;
+    pub(super) fn item_arrives(&self, world: &mut World, held: &HeldItem) {
+        let HeldItem { message, chunk, claim, ref item, expect, .. } = *held;
         if expect.holds(self.item(world, message, chunk).map(|item| seen(item)).as_ref()) {
             debug_assert!(!claim || item.state == State::InFlight);
             self.store(world, message, chunk, item, claim.then_some(false));

@@ -1,8 +1,8 @@
 //! G4, "drains": from any state, a fair run without faults brings every accepted chunk to its end.
 //!
 //! The run is deterministic: who runs goes on, then the dead-letter handler, the relay, the dead letters, leases that
-//! nobody holds, the queue. API requests are as good as dead, held writes never arrive, deadlines do not pass: nothing
-//! may be needed of them.
+//! nobody holds, the end of a hold, the queue, and the audit where there is one. API requests are as good as dead, held
+//! writes never arrive, deadlines do not pass: nothing may be needed of them.
 
 use super::{
     Action, Messages,
@@ -66,6 +66,7 @@ impl Messages {
         world.budget = Budget::default();
         world.apis.fill(Api::Over);
         world.network.clear();
+        world.audits = self.config.audits;
         world
     }
 
@@ -102,6 +103,14 @@ impl Messages {
         if !world.dead.is_empty() {
             return Some(Action::Exhume(0));
         }
-        (!world.queue.is_empty()).then_some(Action::Receive(0, Do::Start))
+        // Somebody repairs the credentials, or all waiting ends at the deadline.
+        if world.held {
+            return Some(Action::Hold(false));
+        }
+        if !world.queue.is_empty() {
+            return Some(Action::Receive(0, Do::Start));
+        }
+        // The next day.
+        self.audited(world).next().map(|(message, chunk)| Action::Audit(message, chunk))
     }
 }

@@ -5,7 +5,7 @@
 use super::{
     Messages,
     mutation::Mutation,
-    world::{Copy, Held, Letter, World, seen},
+    world::{Copy, Held, HeldItem, Letter, World, seen},
 };
 use crate::{faults::Fault, shared::Shared, trace::Do};
 use protocol::{
@@ -114,7 +114,10 @@ impl Messages {
             Effect::Settle { item, expect } => match what {
                 Do::DropRequest => Outcome::WriteUnknown,
                 Do::Hold => {
-                    world.network.push(Held::Item(message, chunk, false, Shared::new(item.clone()), *expect));
+                    let (item, expect) = (Shared::new(item.clone()), *expect);
+                    // Settled after the deadline by whoever saw it pass.
+                    let held = HeldItem { message, chunk, claim: false, early: false, item, expect };
+                    world.network.push(Held::Item(held));
                     Outcome::WriteUnknown
                 }
                 _ => {

@@ -5,6 +5,7 @@
 //! `protocol::status`. Called by the tests through `Messages::new(config)`.
 
 mod api;
+mod audit;
 mod checks;
 mod config;
 mod deliver;
@@ -73,6 +74,9 @@ impl Messages {
             letter: None,
             runs: Vec::new(),
             network: Vec::new(),
+            audits: self.config.audits,
+            held: false,
+            holds: self.config.holds,
             broken: world::Broken::default(),
         }
     }

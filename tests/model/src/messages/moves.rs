@@ -3,7 +3,7 @@
 use super::{
     Messages,
     mutation::Mutation,
-    world::{Api, Copy, Held, Phase, World},
+    world::{Api, Copy, Held, HeldItem, Phase, World},
 };
 use crate::{faults::Fault, trace::Do};
 
@@ -34,6 +34,10 @@ pub enum Action {
     Phase(u8),
     /// A key's validity ends.
     Key(u8),
+    /// The project is held, or is not any more.
+    Hold(bool),
+    /// The audit adds a copy: message, chunk.
+    Audit(u8, u8),
     /// Seeded: the dead-letter queue is emptied.
     LoseDead,
     /// Seeded: a finished delivery item is deleted.
@@ -98,6 +102,10 @@ impl Messages {
         }
         moves.extend((0..world.network.len()).map(|write| Action::Arrive(small(write))));
         self.time_moves(world, moves);
+        if world.held || world.holds > 0 {
+            moves.push(Action::Hold(!world.held));
+        }
+        moves.extend(self.audited(world).map(|(message, chunk)| Action::Audit(message, chunk)));
         if self.has(Mutation::DeadLettersLost) && !world.dead.is_empty() {
             moves.push(Action::LoseDead);
         }
@@ -198,13 +206,16 @@ impl Messages {
             Action::Letter(what) => self.letter(next, what),
             Action::Arrive(write) => match next.network.remove(usize::from(write)) {
                 Held::Put(request, now_s) => self.put_arrives(next, request, now_s),
-                Held::Item(message, chunk, claim, item, expect) => {
-                    self.item_arrives(next, (message, chunk, claim), &item, expect);
-                }
+                Held::Item(held) => self.item_arrives(next, &held),
             },
             Action::Lease(message, chunk) => self.end_lease(next, message, chunk),
             Action::Phase(message) => self.end_phase(next, message),
             Action::Key(slot) => Self::end_key(next, usize::from(slot)),
+            Action::Hold(held) => {
+                next.held = held;
+                next.holds -= u8::from(held);
+            }
+            Action::Audit(message, chunk) => Self::audit(next, message, chunk),
             Action::LoseDead => next.dead.clear(),
             Action::LoseItem(message, chunk) => next.chunk_mut(message, chunk).item = None,
         }
@@ -217,13 +228,15 @@ impl Messages {
         (1..u8::MAX).find(|number| !used(*number)).unwrap_or(u8::MAX)
     }
 
-    /// Whether an action writes a delivery item so late that the clock rule has overtaken it.
-    pub(super) fn overtaken(world: &World, action: Action, message: u8) -> bool {
-        let writes = match action {
-            Action::Arrive(_) => true,
-            Action::Run(run, ..) => world.runs[usize::from(run)].late,
-            _ => false,
-        };
-        writes && world.life(message).phase == Phase::Over
+    /// The write of a chunk's item that an action brings so late that the clock rule has overtaken it, if it does: one
+    /// whose sender had begun before the deadline, held in the network until a lease and a skew after it.
+    pub(super) fn overtaken(world: &World, action: Action, message: u8, chunk: u8) -> Option<&HeldItem> {
+        let Action::Arrive(at) = action else { return None };
+        match &world.network[usize::from(at)] {
+            Held::Item(held) if (held.message, held.chunk) == (message, chunk) && held.early => {
+                (world.life(message).phase == Phase::Over).then_some(held)
+            }
+            Held::Item(_) | Held::Put(..) => None,
+        }
     }
 }

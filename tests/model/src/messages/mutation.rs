@@ -50,6 +50,10 @@ pub enum Mutation {
     InlineCountsAsSent,
     /// e8: a successor is not sent because there is another copy.
     SuccessorSkipped,
+    /// g6: an invocation that sleeps is not ended before the clock rule: its limit is longer than a lease.
+    InvocationOutlives,
+    /// g6b: a refusal for the time being counts as a lost answer.
+    RefusalCountsAsLost,
     /// g1: the accept write has no condition.
     AcceptUnfenced,
     /// g2: the loser does not compare fingerprints.

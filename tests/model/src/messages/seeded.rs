@@ -71,6 +71,12 @@ impl Seeded {
         }
     }
 
+    /// Its world and faults: mistakes of one place have one control.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{:?}, {:?}", self.world, self.faults)
+    }
+
     /// The shortest schedule that shows the mistake; `None` when it is not caught.
     #[must_use]
     pub fn caught(&self) -> Option<Trace> {
@@ -94,7 +100,7 @@ const SECOND: &str = "G5 no second call";
 const TWICE: &str = "G5 at most once";
 
 /// All of them.
-pub const SEEDED: [Seeded; 27] = [
+pub const SEEDED: [Seeded; 29] = [
     Seeded::new("x1", Mutation::NoRelay, World::Plain, &[], DRAINS),
     Seeded::new("x2", Mutation::NoSelfCheck, World::Plain, &[Lost], "G1 "),
     Seeded::new("x3", Mutation::AckOnBusy, World::Plain, &[Crash], DRAINS),
@@ -121,5 +127,7 @@ pub const SEEDED: [Seeded; 27] = [
     Seeded::new("g1", Mutation::AcceptUnfenced, World::TwoBodies, &[], "G1 "),
     Seeded::new("g2", Mutation::FingerprintIgnored, World::TwoBodies, &[], "G2 "),
     Seeded::new("g3", Mutation::RefusedStored, World::TwoBodies, &[], "G3 "),
+    Seeded::new("g6", Mutation::InvocationOutlives, World::Plain, &[Stall], BACK),
+    Seeded::new("g6b", Mutation::RefusalCountsAsLost, World::AtMostOnce, &[NotNow], LIES),
     Seeded::new("g8", Mutation::KeyForgetsProject, World::TwoProjects, &[], "G8 "),
 ];

@@ -29,7 +29,7 @@ const fn story(outcome: &'static str, policy: Policy, faults: &'static [Fault]) 
 }
 
 /// All of them.
-pub const STORIES: [Story; 10] = [
+pub const STORIES: [Story; 11] = [
     story("sent", Policy::AtLeastOnce, &[]),
     story("failed", Policy::AtLeastOnce, &[Fault::Permanent]),
     story("retry", Policy::AtLeastOnce, &[Fault::NotNow]),
@@ -39,6 +39,7 @@ pub const STORIES: [Story; 10] = [
     story("unknown", Policy::AtLeastOnce, &[Fault::ProviderLost, Fault::Permanent]),
     story("unknown", Policy::AtMostOnce, &[Fault::Crash]),
     story("unknown", Policy::AtMostOnce, &[Fault::ProviderLost]),
+    story("expired", Policy::AtLeastOnce, &[]),
     story("two answers lost", Policy::AtLeastOnce, &[Fault::ProviderLost, Fault::ProviderLost]),
 ];
 

@@ -3,7 +3,7 @@
 use super::{
     Action, Messages,
     checks::DRAINS,
-    world::{Api, Copy, Held, Phase, World},
+    world::{Api, Copy, Held, HeldItem, Phase, World},
 };
 use crate::trace::{Do, Tell, TraceStep};
 use protocol::machine::{Named, deliver::Effect};
@@ -64,7 +64,7 @@ impl Tell for Messages {
             Action::Arrive(at) => {
                 let what = match before.network[usize::from(at)] {
                     Held::Put(..) => "put",
-                    Held::Item(_, _, true, ..) => "claim",
+                    Held::Item(HeldItem { claim: true, .. }) => "claim",
                     Held::Item(..) => "record",
                 };
                 TraceStep::new("network", 0, what, Do::Arrive, String::new())
@@ -77,6 +77,12 @@ impl Tell for Messages {
                 TraceStep::new("time", 0, what, Do::Pass, format!("message {message}"))
             }
             Action::Key(_) => TraceStep::new("time", 0, "key", Do::Pass, String::new()),
+            Action::Hold(held) => {
+                TraceStep::new("time", 0, if held { "hold" } else { "hold_lifted" }, Do::Pass, String::new())
+            }
+            Action::Audit(message, chunk) => {
+                TraceStep::new("audit", 0, "send", Do::Apply, format!("message {message} chunk {chunk}"))
+            }
             Action::LoseDead => TraceStep::new("sqs", 0, "dead_letters", Do::Lose, String::new()),
             Action::LoseItem(message, chunk) => {
                 TraceStep::new("time", 0, "item", Do::Lose, format!("message {message} chunk {chunk}"))

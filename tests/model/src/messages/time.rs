@@ -4,7 +4,8 @@
 
 use super::{
     Messages,
-    world::{Phase, World, leased},
+    mutation::Mutation,
+    world::{Phase, Run, World, leased},
 };
 use protocol::ids::OwnerToken;
 
@@ -21,8 +22,11 @@ impl Messages {
     pub(super) fn phase_may_end(&self, world: &World, message: u8) -> bool {
         let life = world.life(message);
         let worth = life.accepted && (self.config.keys_expire || !world.all_done(message));
-        // A lease that was taken before the deadline is over by the clock rule, and so is its owner's invocation.
-        let slow = |message: u8| world.runs.iter().any(|run| run.copy.message == message && run.early && !run.late);
+        // Whoever began before the deadline is ended before the clock rule, asleep or not: a function's life is shorter
+        // than a lease.
+        let outlives = |run: &Run| run.late && self.has(Mutation::InvocationOutlives);
+        let slow =
+            |message: u8| world.runs.iter().any(|run| run.copy.message == message && run.early && !outlives(run));
         worth
             && match life.phase {
                 Phase::Open => true,

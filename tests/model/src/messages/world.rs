@@ -160,8 +160,25 @@ pub struct Letter {
 pub enum Held {
     /// An accept write, under the clock of its time.
     Put(u8, u64),
-    /// A write of a delivery item: message, chunk, whether it is a claim.
-    Item(u8, u8, bool, Shared<Delivery>, Expect),
+    /// A write of a delivery item.
+    Item(HeldItem),
+}
+
+/// A write of a delivery item, under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HeldItem {
+    /// The message.
+    pub message: u8,
+    /// The chunk.
+    pub chunk: u8,
+    /// It takes the lease.
+    pub claim: bool,
+    /// Its sender began before the deadline, and so was ended before the clock rule.
+    pub early: bool,
+    /// The item.
+    pub item: Shared<Delivery>,
+    /// Its condition.
+    pub expect: Expect,
 }
 
 /// Rules about answers and steps that were broken on the way here.
@@ -206,6 +223,12 @@ pub struct World {
     pub runs: Vec<Run>,
     /// What the network holds.
     pub network: Vec<Held>,
+    /// Copies that the audit may still add.
+    pub audits: u8,
+    /// The project is held: whoever prepares now is told so.
+    pub held: bool,
+    /// How often it still may be.
+    pub holds: u8,
     /// Broken rules.
     pub broken: Broken,
 }

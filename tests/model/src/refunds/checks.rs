@@ -2,12 +2,15 @@
 
 use super::{
     Refunds,
-    provider::Stands,
+    provider::{Object, Stands},
     world::{Desk, World, number, state},
 };
 use protocol::{
     machine::decide_refund::Verdict,
-    refund::{Status, decide, payout::State},
+    refund::{
+        Status, decide,
+        payout::{EARLIER_FOUND, State},
+    },
 };
 use stateright::Property;
 
@@ -83,19 +86,28 @@ pub(super) fn properties() -> Vec<Property<Refunds>> {
         Property::<Refunds>::sometimes("submitted", |_, world| state(&world.item) == Some(State::Submitted)),
         Property::<Refunds>::sometimes("failed", |_, world| state(&world.item) == Some(State::Failed)),
         Property::<Refunds>::sometimes("review", |_, world| state(&world.item) == Some(State::Review)),
+        Property::<Refunds>::sometimes("a refusal waits for the other callers", |_, world| {
+            world.item.payout.as_ref().is_some_and(|payout| payout.refused().is_some())
+        }),
+        Property::<Refunds>::sometimes("a call that did nothing is taken back", |_, world| {
+            let payout = world.item.payout.as_ref().filter(|payout| payout.state == State::Due);
+            payout.is_some_and(|payout| payout.first_call_ms.is_none() && payout.reason.is_some())
+        }),
         Property::<Refunds>::sometimes("rejected", |_, world| world.item.status() == Status::Rejected),
         Property::<Refunds>::sometimes("a successor is paid", |_, world| {
             number(&world.item) == 2 && state(&world.item) == Some(State::Paid)
         }),
         Property::<Refunds>::sometimes("an earlier payout was taken after all", |_, world| {
-            number(&world.item) == 2 && state(&world.item) == Some(State::Review)
+            let reason = world.item.payout.as_ref().and_then(|payout| payout.reason.as_ref());
+            number(&world.item) == 2 && reason.is_some_and(|reason| reason.code == EARLIER_FOUND)
         }),
         Property::<Refunds>::sometimes("one payout, called for three times", |_, world| {
             world.met.calls == 3 && world.provider.objects.len() == 1
         }),
         Property::<Refunds>::sometimes("the key is forgotten and the payout due", |_, world| {
             let forgotten = world.provider.keys.iter().all(Option::is_none);
-            forgotten && state(&world.item) == Some(State::Due) && !world.provider.objects.is_empty()
+            let made = |object: &Object| object.number == number(&world.item);
+            forgotten && state(&world.item) == Some(State::Due) && world.provider.objects.iter().any(made)
         }),
         Property::<Refunds>::sometimes("a loser is told who approved", |_, world| {
             world.desks.iter().any(|desk| match desk {

@@ -37,8 +37,12 @@ pub struct Config {
     pub later: bool,
     /// The provider sends events, in any order, all of one second.
     pub events: bool,
+    /// Calls are counted, for the outcome that is about their number alone.
+    pub counts: bool,
     /// The mistake, if any.
     pub mutation: Option<Mutation>,
+    /// A mistake that is always made here: what guards against its harm is looked at alone.
+    pub also: Option<Mutation>,
 }
 
 impl Config {
@@ -53,14 +57,28 @@ impl Config {
             retries: 1,
             later: false,
             events: false,
+            counts: false,
             mutation: None,
+            also: None,
         }
+    }
+
+    /// One approver; the provider decides later: its first answer is `pending`. Nobody retries.
+    #[must_use]
+    pub fn later(faults: &[Fault]) -> Self {
+        Self { later: true, retries: 0, counts: false, ..Self::approved(faults) }
+    }
+
+    /// One approver; the provider sends events.
+    #[must_use]
+    pub fn events(faults: &[Fault]) -> Self {
+        Self { events: true, counts: false, ..Self::approved(faults) }
     }
 
     /// One approver, nobody else: for what happens after the decision.
     #[must_use]
     pub fn approved(faults: &[Fault]) -> Self {
-        Self { approvers: 1, rejecters: 0, ..Self::new(faults) }
+        Self { approvers: 1, rejecters: 0, counts: true, ..Self::new(faults) }
     }
 }
 

@@ -8,16 +8,18 @@ use super::{
     config::{AMOUNT, NOW, TIMING, payout},
     mutation::Mutation,
     provider::refused,
-    world::{Held, Run, Window, World, state},
+    world::{Held, HeldWrite, Run, Window, World, number, state},
 };
 use crate::{faults::Fault, shared::Shared, trace::Do};
 use protocol::{
     answer::Reason,
+    expect::Expect,
     machine::{
         Machine, Step,
         payout::{Answer, Effect, Outcome, Payout, Purpose, Receive, Verdict},
     },
     refund::{
+        Refund,
         payout::{Finding, State},
         step::Listed,
         terms::Terms,
@@ -26,9 +28,9 @@ use protocol::{
 
 type Next = Step<Payout, Effect, Verdict>;
 
-fn later() -> Outcome {
+fn later(untouched: bool) -> Outcome {
     let reason = Reason { code: String::new(), detail: String::new() };
-    Outcome::Called(Answer::Later { reason, after_ms: None })
+    Outcome::Called(Answer::Later { reason, after_ms: None, untouched })
 }
 
 impl Refunds {
@@ -49,9 +51,11 @@ impl Refunds {
             return;
         }
         let copy = payout(stored, number);
-        let receive = Receive { copy, receives: 1, jitter_permille: 0, invocation_ends_ms: u64::MAX };
+        let token = world.fresh_token();
+        let receive = Receive { copy, token, receives: 1, jitter_permille: 0, invocation_ends_ms: u64::MAX };
         let machine = Payout::new(receive, TIMING);
         let run = Run {
+            token,
             number,
             machine: Shared::new(machine.clone()),
             pending: Shared::new(Effect::Read),
@@ -105,7 +109,9 @@ impl Refunds {
 
     fn request(&self, world: &mut World, number: u8, amount: u64, refuse: bool) -> Finding {
         let key = !self.has(Mutation::KeyPerAttempt);
-        world.met.calls = (world.met.calls + 1).min(3);
+        if self.config.counts {
+            world.met.calls = (world.met.calls + 1).min(3);
+        }
         world.provider.call(number, key, amount, self.config.later, refuse, self.config.events)
     }
 
@@ -126,7 +132,7 @@ impl Refunds {
             Do::ApplyDropResponse => {
                 self.request(world, number, amount, false);
                 world.unheard = true;
-                Some(later())
+                Some(later(false))
             }
             Do::CrashAfter => {
                 self.request(world, number, amount, false);
@@ -135,10 +141,12 @@ impl Refunds {
             }
             Do::Hold => {
                 world.network.push(Held::Call(number));
-                Some(later())
+                Some(later(false))
             }
             Do::CrashBefore => None,
-            _ => Some(later()),
+            // Before it was looked at.
+            Do::RefuseForNow => Some(later(true)),
+            _ => Some(later(false)),
         }
     }
 
@@ -163,25 +171,57 @@ impl Refunds {
         }
     }
 
+    /// ry12: what is only marked is written as failed.
+    fn believed(&self, item: &Refund) -> Option<Refund> {
+        let marked = item.payout.as_ref().filter(|payout| payout.refused().is_some());
+        let payout = marked.filter(|_| self.has(Mutation::RefusalOfMany))?;
+        let failed = protocol::refund::payout::Payout { state: State::Failed, ..payout.clone() };
+        Some(Refund { payout: Some(failed), ..item.clone() })
+    }
+
+    /// ry13: the announcement of a repeated call, which is not written.
+    fn unannounced(&self, purpose: Purpose, item: &Refund) -> bool {
+        let repeats = item.payout.as_ref().is_some_and(|payout| payout.calls > 1);
+        purpose == Purpose::Stamp && repeats && self.has(Mutation::RepeatUnannounced)
+    }
+
+    /// A consumer's write: whether it happened.
+    fn write(&self, world: &mut World, purpose: Purpose, item: &Refund, expect: Expect, cleared: bool) -> bool {
+        let unfenced = purpose == Purpose::Record && self.has(Mutation::RecordUnfenced);
+        let wrote = world.write(item, (!unfenced).then_some(expect));
+        if wrote && purpose == Purpose::Record && state(item) == Some(State::Failed) {
+            let of = number(item);
+            let others = world.runs.iter().any(|other| other.number == of);
+            world.broken.lied |= world.provider.has(of) && !others && !cleared;
+        }
+        wrote
+    }
+
+    /// A held write arrives, when its sender has long given up: its condition alone decides.
+    pub(super) fn write_arrives(&self, world: &mut World, held: &HeldWrite) {
+        self.write(world, held.purpose, &held.item, held.expect, held.cleared);
+    }
+
     /// One effect of a run.
     pub(super) fn run_step(&self, world: &mut World, at: usize, what: Do) {
         let mut run = world.runs.remove(at);
         let effect = run.pending.clone();
         let outcome = match &*effect {
             Effect::Write { purpose, item, expect } => {
-                let unfenced = *purpose == Purpose::Record && self.has(Mutation::RecordUnfenced);
                 let keeps = *purpose == Purpose::Record
                     && self.has(Mutation::FailedIsFinal)
                     && state(&world.item) == Some(State::Failed);
-                let apply = !matches!(what, Do::CrashBefore | Do::DropRequest) && !keeps;
-                let wrote = apply && world.write(item, (!unfenced).then_some(*expect));
-                if wrote && *purpose == Purpose::Record && state(item) == Some(State::Failed) {
-                    let others = world.runs.iter().any(|other| other.number == run.number);
-                    world.broken.lied |= world.provider.has(run.number) && !others && !run.cleared;
+                let keeps = keeps || self.unannounced(*purpose, item);
+                let believed = self.believed(item);
+                let item = believed.as_ref().unwrap_or(item);
+                let apply = !matches!(what, Do::CrashBefore | Do::DropRequest | Do::Hold) && !keeps;
+                let wrote = apply && self.write(world, *purpose, item, *expect, run.cleared);
+                if what == Do::Hold && !keeps {
+                    world.network.push(Held::Write(HeldWrite::new(*purpose, item, *expect, run.cleared)));
                 }
                 match what {
                     Do::CrashBefore | Do::CrashAfter => None,
-                    Do::DropRequest | Do::ApplyDropResponse => Some(Outcome::WriteUnknown),
+                    Do::DropRequest | Do::ApplyDropResponse | Do::Hold => Some(Outcome::WriteUnknown),
                     _ if keeps => Some(Outcome::Written),
                     Do::ApplyAndRepeat => Some(Outcome::Conflict(Some(Box::new(world.item.take())))),
                     _ if wrote => Some(Outcome::Written),
@@ -224,6 +264,7 @@ impl Refunds {
                 (Do::ApplyDropResponse, Some(Fault::Lost)),
                 (Do::ApplyAndRepeat, Some(Fault::Lost)),
                 (Do::DropRequest, Some(Fault::Lost)),
+                (Do::Hold, Some(Fault::Late)),
             ]),
             Effect::Call { .. } => all.extend([
                 (Do::CrashAfter, Some(Fault::Crash)),

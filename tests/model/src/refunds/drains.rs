@@ -52,8 +52,8 @@ impl Refunds {
         false
     }
 
-    /// The fair run from here, told.
-    pub(super) fn fair_steps(&self, world: &World) -> Vec<TraceStep> {
+    /// The fair run from here, told, and where it ends.
+    pub(super) fn fair_run(&self, world: &World) -> (Vec<TraceStep>, World) {
         let mut here = Self::fault_free(world);
         let mut steps = Vec::new();
         while let Some(action) = Self::fair(&here).filter(|_| steps.len() < STEPS_MAX) {
@@ -61,7 +61,7 @@ impl Refunds {
             let Some(next) = self.apply(&here, action) else { break };
             here = next;
         }
-        steps
+        (steps, here)
     }
 
     fn fault_free(world: &World) -> World {
@@ -94,6 +94,9 @@ impl Refunds {
         }
         if world.window == Window::Over {
             return Some(Action::Settle);
+        }
+        if world.refused_and_busy() {
+            return Some(Action::Wait);
         }
         if !world.dead.is_empty() {
             return Some(Action::Exhume(0, Do::Apply));

@@ -6,12 +6,15 @@
 //!
 //! What is abstracted:
 //! - **Time.** The window of the current payout's key is open, over, or settled (whoever found it open has ended and its
-//!   call has arrived); the provider forgets keys only after that; a failed payout's waiting time passes when nobody who
-//!   read it before still runs and no call of it is on its way. These are `Timing`'s inequalities. Waits and visibility may pass at any time.
+//!   call has arrived), and open again once its only call is taken back; the provider forgets keys only after it is
+//!   settled; a failed payout's waiting time passes when nobody who read it before still runs and no call of it is on its
+//!   way, and so does that of one that was refused. These are `Timing`'s inequalities. Waits and visibility may pass at
+//!   any time.
 //! - **Steps that nobody else sees** (read, prepare, release) belong to the step before or after them. The relay's
 //!   batch, a dead letter, a retry, a resolve and an event are one step each, besides a crash before the end.
 //! - **SQS** keeps what it confirmed, in any order, more than once; a copy delivered twice is two copies, which is
 //!   weaker, since deleting one deletes the other in truth. The **stream** is lossless. Audit and trail are not here.
+//! - **A write of a consumer** may be held, and arrive at any time after its sender gave up: its condition alone decides.
 //! - **The provider** remembers a key's first answer, refusals included, or refuses without remembering; a listing is
 //!   whole, or (stale) empty. Its events are lost never, late always. A 500 that is remembered is a lost answer.
 //! - **People** resolve a review by what the provider shows at that moment, and retry once.
@@ -25,6 +28,7 @@ mod mutation;
 mod people;
 mod provider;
 mod seeded;
+mod stories;
 mod tell;
 mod world;
 
@@ -32,6 +36,7 @@ pub use config::Config;
 pub use moves::Action;
 pub use mutation::Mutation;
 pub use seeded::{SEEDED, Seeded};
+pub use stories::{STORIES, Story, Told};
 pub use world::World;
 
 use crate::drained::Drained;
@@ -52,7 +57,7 @@ impl Refunds {
     }
 
     fn has(&self, mutation: Mutation) -> bool {
-        self.config.mutation == Some(mutation)
+        self.config.mutation == Some(mutation) || self.config.also == Some(mutation)
     }
 }
 

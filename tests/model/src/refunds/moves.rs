@@ -2,12 +2,19 @@
 
 use super::{
     Refunds,
+    config::payout,
     mutation::Mutation,
     provider::Stands,
     world::{Desk, Held, Window, World, number, state},
 };
 use crate::{faults::Fault, trace::Do};
-use protocol::{machine::decide_refund::Effect, refund::payout::State};
+use protocol::{
+    machine::decide_refund::Effect,
+    refund::{
+        payout::State,
+        step::{Dead, dead},
+    },
+};
 
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +49,7 @@ pub enum Action {
     Settle,
     /// The provider forgets the keys.
     Forget,
-    /// The waiting time after a failure passes.
+    /// The waiting time after a refusal or a failure passes.
     Wait,
 }
 
@@ -77,7 +84,12 @@ impl Refunds {
             fault(true, Fault::Duplicate, Action::Duplicate(index(at)));
         }
         for at in 0..world.dead.len() {
+            fault(true, Fault::Crash, Action::Exhume(index(at), Do::CrashBefore));
             fault(true, Fault::Crash, Action::Exhume(index(at), Do::CrashAfter));
+            // A letter that is deleted without a send has nothing to lose.
+            let sends = dead(&world.item, payout(&world.item, world.dead[at])) == Dead::Redrive;
+            fault(sends, Fault::Lost, Action::Exhume(index(at), Do::DropRequest));
+            fault(sends, Fault::Lost, Action::Exhume(index(at), Do::ApplyDropResponse));
         }
         for at in 0..world.provider.events.len() {
             fault(true, Fault::Duplicate, Action::Event(index(at), true));
@@ -134,10 +146,11 @@ impl Refunds {
         if world.window == Window::Settled && world.provider.keys.iter().any(Option::is_some) {
             actions.push(Action::Forget);
         }
-        // The same holds for whoever read the payout before it failed.
+        // The same holds for whoever read the payout before it was refused or failed.
         let current = number(&world.item);
         let old = world.runs.iter().any(|run| run.number == current);
-        if payout.state == State::Failed && !world.waited && world.retries > 0 && !calling && !old {
+        let failed = payout.state == State::Failed && !world.waited && world.retries > 0;
+        if (failed || world.refused_and_busy()) && !calling && !old {
             actions.push(Action::Wait);
         }
     }
@@ -167,6 +180,8 @@ impl Refunds {
 
     pub(super) fn apply(&self, world: &World, action: Action) -> Option<World> {
         let mut next = world.clone();
+        // Of the step alone.
+        (next.met.corrected, next.met.taken_back) = (false, false);
         if let Some(fault) = self.fault_of(world, action) {
             next.budget.spend(fault);
         }
@@ -192,8 +207,10 @@ impl Refunds {
             }
             Action::Settle => next.window = Window::Settled,
             Action::Forget => next.provider.keys = [None; 2],
-            Action::Wait => next.waited = true,
+            Action::Wait => next.callers_gone(),
         }
+        next.runs.sort_unstable_by_key(|run| run.token);
+        next.forget();
         (next != *world).then_some(next)
     }
 }

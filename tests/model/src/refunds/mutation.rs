@@ -23,7 +23,7 @@ pub enum Mutation {
     EventsUnordered,
     /// ry4: a successor's first call is made without a listing.
     NoLookBefore,
-    /// ry5: a refusal is believed without a listing, though another call may have been taken.
+    /// ry5: a refusal is believed without a listing.
     RefusalBelieved,
     /// ry6: failed is final, whatever the provider turns out to have.
     FailedIsFinal,
@@ -37,4 +37,10 @@ pub enum Mutation {
     RecordUnfenced,
     /// ry11: a payout that the listing does not show goes to review as soon as its window is over.
     ReviewAtOnce,
+    /// ry12: a refusal is believed though another call was announced, which may have been taken.
+    RefusalOfMany,
+    /// ry13: a repeated call is not announced.
+    RepeatUnannounced,
+    /// ry14: a dead letter is deleted though nobody confirmed its re-drive.
+    RedriveBelieved,
 }

@@ -113,6 +113,7 @@ impl Refunds {
             Held::Decide(effect) => {
                 self.decide(world, &effect);
             }
+            Held::Write(held) => self.write_arrives(world, &held),
         }
     }
 
@@ -163,6 +164,9 @@ impl Refunds {
             world.dead.remove(at);
             return;
         }
+        if what == Do::CrashBefore {
+            return;
+        }
         let mut machine = PayoutDeadLetter::new(payout(&world.item, of));
         let mut outcome = payout_dead_letter::Outcome::Start;
         loop {
@@ -180,8 +184,15 @@ impl Refunds {
                             payout_dead_letter::Outcome::Read(Some(Box::new(world.item.take())))
                         }
                         _ => {
-                            world.enqueue(of);
-                            payout_dead_letter::Outcome::Redriven
+                            if what != Do::DropRequest {
+                                world.enqueue(of);
+                            }
+                            let lost = matches!(what, Do::DropRequest | Do::ApplyDropResponse);
+                            if lost && !self.has(Mutation::RedriveBelieved) {
+                                payout_dead_letter::Outcome::NotRedriven
+                            } else {
+                                payout_dead_letter::Outcome::Redriven
+                            }
                         }
                     };
                 }
@@ -259,7 +270,7 @@ impl Refunds {
             }
             return;
         }
-        let id = format!("{of}{stands:?}");
+        let id = sent.id();
         let finding = finding(of, stands);
         let event = Event { id, created_s: 1, payout: payout(&world.item, of), finding, terms: Terms::default() };
         let before = state(&world.item);

@@ -52,6 +52,13 @@ pub struct Sent {
     pub stands: Stands,
 }
 
+impl Sent {
+    /// Its id.
+    pub(super) fn id(self) -> String {
+        format!("{}{:?}", self.number, self.stands)
+    }
+}
+
 /// The provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Provider {

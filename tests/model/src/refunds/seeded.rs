@@ -2,7 +2,7 @@
 
 use super::{Config, Mutation, Refunds};
 use crate::{
-    faults::Fault::{self, Crash, Duplicate, Permanent, ProviderLost},
+    faults::Fault::{self, Crash, Duplicate, Lost, Permanent, ProviderLost},
     shortest::shortest,
     trace::Trace,
 };
@@ -18,6 +18,8 @@ enum World {
     Approved,
     /// One approver, events.
     Events,
+    /// One approver, and ry12, against whose harm there are more guards.
+    Believed,
 }
 
 /// A seeded mistake and what catches it.
@@ -49,9 +51,16 @@ impl Seeded {
         let base = match self.world {
             World::People => Config::new(self.faults),
             World::Approved => Config::approved(self.faults),
+            World::Believed => Config { also: Some(Mutation::RefusalOfMany), ..Config::approved(self.faults) },
             World::Events => Config { events: true, later: true, ..Config::approved(self.faults) },
         };
         Config { mutation, ..base }
+    }
+
+    /// Its world and faults: mistakes of one place have one control.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{:?}, {:?}", self.world, self.faults)
     }
 
     /// The shortest schedule that shows the mistake; `None` when it is not caught.
@@ -73,21 +82,24 @@ const TWICE: &str = "G7 at most one payout pays";
 const DRAINS: &str = "G7 approved drains";
 
 /// All of them.
-pub const SEEDED: [Seeded; 16] = [
+pub const SEEDED: [Seeded; 19] = [
     Seeded::new("rx1", Mutation::ReadThenWrite, World::People, &[], "G7 a decision is final"),
     Seeded::new("rx2", Mutation::PayoutInSecondWrite, World::Approved, &[Crash], DRAINS),
     Seeded::new("rx3", Mutation::KeyPerAttempt, World::Approved, &[], TWICE),
     Seeded::new("rx4", Mutation::NoWindow, World::Approved, &[], TWICE),
     Seeded::new("rx5", Mutation::BlindReissue, World::Approved, &[Duplicate], TWICE),
-    Seeded::new("ry1", Mutation::NoWait, World::Approved, &[Permanent], TWICE),
+    Seeded::new("ry1", Mutation::NoWait, World::Believed, &[Permanent], TWICE),
     Seeded::new("ry2", Mutation::AckBecauseStamped, World::Approved, &[Crash], DRAINS),
     Seeded::new("ry3", Mutation::EventsUnordered, World::Events, &[], "G6 a payout never goes back"),
-    Seeded::new("ry4", Mutation::NoLookBefore, World::Approved, &[Crash, Permanent], TWICE),
-    Seeded::new("ry5", Mutation::RefusalBelieved, World::Approved, &[ProviderLost, Permanent], "G6 failed is not said"),
-    Seeded::new("ry6", Mutation::FailedIsFinal, World::Approved, &[Permanent], "G6 failed is true"),
+    Seeded::new("ry4", Mutation::NoLookBefore, World::Believed, &[Crash, Permanent], TWICE),
+    Seeded::new("ry5", Mutation::RefusalBelieved, World::Believed, &[ProviderLost, Permanent], "G6 failed is not said"),
+    Seeded::new("ry6", Mutation::FailedIsFinal, World::Believed, &[Permanent], "G6 failed is true"),
     Seeded::new("ry7", Mutation::NoRelay, World::Approved, &[Crash], DRAINS),
     Seeded::new("ry8", Mutation::DeadLettersLost, World::Approved, &[], DRAINS),
     Seeded::new("ry9", Mutation::AmountOfCall, World::Approved, &[], "G7 the amount paid"),
     Seeded::new("ry10", Mutation::RecordUnfenced, World::Events, &[], "G6 a payout never goes back"),
     Seeded::new("ry11", Mutation::ReviewAtOnce, World::Approved, &[Crash, Duplicate], TWICE),
+    Seeded::new("ry12", Mutation::RefusalOfMany, World::Approved, &[Crash, Duplicate, Permanent], TWICE),
+    Seeded::new("ry13", Mutation::RepeatUnannounced, World::Approved, &[Crash, Duplicate, Permanent], TWICE),
+    Seeded::new("ry14", Mutation::RedriveBelieved, World::Approved, &[Lost], DRAINS),
 ];

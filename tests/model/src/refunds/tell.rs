@@ -6,11 +6,11 @@ use super::{
     world::{Desk, Held, World},
 };
 use crate::trace::{Do, Tell, TraceStep};
-use protocol::machine::Named;
+use protocol::machine::{Named, payout::Purpose};
 
 impl Tell for Refunds {
     fn aftermath(&self, state: &World, property: &str) -> Vec<TraceStep> {
-        if property == DRAINS { self.fair_steps(state) } else { Vec::new() }
+        if property == DRAINS { self.fair_run(state).0 } else { Vec::new() }
     }
 
     fn tell(&self, before: &World, action: &Action) -> TraceStep {
@@ -30,7 +30,10 @@ impl Tell for Refunds {
             Action::Relay(what) => step("relay", 0, "send", what, payout(before.stream.first())),
             Action::Receive(at) => {
                 let about = payout(before.queue.get(usize::from(at)));
-                TraceStep::new("payout", before.runs.len(), "receive", Do::Start, about)
+                // Its place among those that run, which are in the order of their tokens.
+                let token = before.fresh_token();
+                let place = before.runs.iter().filter(|run| run.token < token).count();
+                TraceStep::new("payout", place, "receive", Do::Start, about)
             }
             Action::Duplicate(at) => {
                 step("sqs", 0, "deliver", Do::Duplicate, payout(before.queue.get(usize::from(at))))
@@ -44,9 +47,14 @@ impl Tell for Refunds {
                 step("payout", at, run.pending.name(), what, payout(Some(&run.number)))
             }
             Action::Arrive(at) => {
-                let what = match before.network[usize::from(at)] {
+                let what = match &before.network[usize::from(at)] {
                     Held::Call(_) => "call",
                     Held::Decide(_) => "decide",
+                    Held::Write(held) => match held.purpose {
+                        Purpose::Stamp => "stamp",
+                        Purpose::Record => "record",
+                        Purpose::Withdraw => "withdraw",
+                    },
                 };
                 step("network", 0, what, Do::Arrive, String::new())
             }

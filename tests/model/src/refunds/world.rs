@@ -11,12 +11,18 @@ use super::{
 use crate::{faults::Budget, shared::Shared};
 use protocol::{
     expect::{Expect, Seen},
+    ids::OwnerToken,
     machine::{
         decide_refund::{self, DecideRefund},
-        payout::{self, Payout},
+        payout::{Effect, Payout, Purpose},
     },
-    refund::{Refund, payout::State, step::needs_relay, trail::Trail},
+    refund::{Refund, payout::State, person::NOT_PAID, step::needs_relay, trail::Trail},
 };
+
+/// The version of a refund that nobody has read.
+const VERSION: u32 = 1;
+/// Calls of a payout that were more than one.
+const MANY: u32 = 2;
 
 /// Where the window of a payout's key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,12 +49,14 @@ pub enum Desk {
 /// A consumer with a copy in hand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
+    /// Whose calls it announces.
+    pub token: OwnerToken,
     /// The payout of its copy.
     pub number: u8,
     /// Its machine.
     pub machine: Shared<Payout>,
     /// What it asked for.
-    pub pending: Shared<payout::Effect>,
+    pub pending: Shared<Effect>,
     /// It began before the window was over.
     pub early: bool,
     /// A listing told it that the provider does not have its payout: by mistake, or before it had.
@@ -62,6 +70,32 @@ pub enum Held {
     Call(u8),
     /// A decision's write.
     Decide(Shared<decide_refund::Effect>),
+    /// A consumer's write.
+    Write(HeldWrite),
+}
+
+/// A consumer's write, under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HeldWrite {
+    /// Why.
+    pub purpose: Purpose,
+    /// The refund.
+    pub item: Shared<Refund>,
+    /// Its condition.
+    pub expect: Expect,
+    /// As of its sender's run.
+    pub cleared: bool,
+}
+
+impl HeldWrite {
+    /// Whoever announced a call by it has given up, so that nobody asks who that was, nor how many more than one.
+    pub(super) fn new(purpose: Purpose, item: &Refund, expect: Expect, cleared: bool) -> Self {
+        let mut item = timeless(item.clone());
+        if let Some(payout) = item.payout.as_mut() {
+            (payout.caller, payout.calls) = (None, payout.calls.min(MANY));
+        }
+        Self { purpose, item: Shared::new(item), expect, cleared }
+    }
 }
 
 /// Rules that were broken on the way here.
@@ -82,7 +116,8 @@ pub struct Broken {
 pub struct Met {
     /// Calls of one payout, counted to 3.
     pub calls: u8,
-    /// A failed payout turned out to be paid.
+    /// A failed payout turned out to be paid, and no person had said that it was not: what a person saw may be followed by
+    /// the event of a success that was taken back, until that of its end comes.
     pub corrected: bool,
     /// A success was taken back.
     pub taken_back: bool,
@@ -137,6 +172,11 @@ pub(super) fn state(item: &Refund) -> Option<State> {
     item.payout.as_ref().map(|payout| payout.state)
 }
 
+/// When a payout was refused, as it is stored: its callers may be at it, whatever the window's clock says.
+const REFUSED: u64 = NOW + 3 * TIMING.payout_window;
+/// The same, and they are gone.
+const CALLERS_GONE: u64 = 0;
+
 /// The same refund with its times made equal and without its trail, which steers nothing.
 fn timeless(item: Refund) -> Refund {
     let mut item = Refund { trail: Trail::default(), ..item };
@@ -145,7 +185,7 @@ fn timeless(item: Refund) -> Refund {
     if let Some(payout) = &mut item.payout {
         payout.due_ms = NOW;
         payout.first_call_ms = payout.first_call_ms.map(|_| NOW);
-        payout.failed_ms = payout.failed_ms.map(|_| NOW);
+        payout.failed_ms = payout.failed_ms.map(|_| if payout.refused().is_some() { REFUSED } else { NOW });
     }
     item
 }
@@ -163,9 +203,79 @@ fn may_follow(before: State, after: State) -> bool {
 }
 
 impl World {
+    /// Makes worlds one that nobody in them can tell apart: the number of a version that nobody holds, the ids of events
+    /// that will not come again, the calls, the window and the keys of a payout that is at an end, and what
+    /// [`World::forget_callers`] forgets.
+    pub(super) fn forget(&mut self) {
+        self.forget_callers();
+        let free = self.runs.is_empty() && !self.network.iter().any(|held| matches!(held, Held::Write(_)));
+        let version = if free { VERSION } else { self.item.version };
+        let comes = |id: &String| self.provider.events.iter().any(|event| event.id() == *id);
+        if version != self.item.version || !self.item.events.iter().all(comes) {
+            let mut item = self.item.take();
+            item.version = version;
+            item.events.retain(comes);
+            self.item = Shared::new(item);
+        }
+        if !state(&self.item).is_some_and(State::is_open) {
+            self.met.calls = 0;
+            // Whoever reads it now asks for nothing, and a successor has a window and a key of its own.
+            if self.item.payout.is_some() && self.runs.is_empty() && self.network.is_empty() {
+                (self.window, self.provider.keys) = (Window::Open, [None; 2]);
+            }
+        }
+    }
+
     pub(super) fn enqueue(&mut self, number: u8) {
         self.queue.push(number);
         self.queue.sort_unstable();
+    }
+
+    /// A token that no run has, and that the stored call was not announced by.
+    pub(super) fn fresh_token(&self) -> OwnerToken {
+        let caller = self.item.payout.as_ref().and_then(|payout| payout.caller);
+        let used = |token: &OwnerToken| caller == Some(*token) || self.runs.iter().any(|run| run.token == *token);
+        (0..u8::MAX)
+            .map(|number| OwnerToken([number; 16]))
+            .find(|token| !used(token))
+            .unwrap_or(OwnerToken([u8::MAX; 16]))
+    }
+
+    /// Forgets what nobody asks but whoever is about to announce a call: who announced one, unless that run is over, and
+    /// how many more than one were announced.
+    fn forget_callers(&mut self) {
+        let Some(payout) = self.item.payout.as_ref() else { return };
+        let stamps = |run: &Run| matches!(&*run.pending, Effect::Write { purpose: Purpose::Stamp, .. });
+        let announced = self.runs.iter().any(stamps);
+        let running = |token: &OwnerToken| announced && self.runs.iter().any(|run| run.token == *token);
+        let caller = payout.caller.filter(running);
+        let calls = if announced { payout.calls } else { payout.calls.min(MANY) };
+        if (caller, calls) != (payout.caller, payout.calls) {
+            let mut item = self.item.take();
+            if let Some(payout) = item.payout.as_mut() {
+                (payout.caller, payout.calls) = (caller, calls);
+            }
+            self.item = Shared::new(item);
+        }
+    }
+
+    /// Nobody calls any more for a payout that was refused or failed.
+    pub(super) fn callers_gone(&mut self) {
+        if !self.refused_and_busy() {
+            self.waited = true;
+            return;
+        }
+        let mut item = self.item.take();
+        if let Some(payout) = item.payout.as_mut() {
+            payout.failed_ms = Some(CALLERS_GONE);
+        }
+        self.item = Shared::new(item);
+    }
+
+    /// The callers of a payout that was refused may still be at it.
+    pub(super) fn refused_and_busy(&self) -> bool {
+        let Some(payout) = self.item.payout.as_ref() else { return false };
+        payout.refused().is_some_and(|(at, _)| at != CALLERS_GONE)
     }
 
     /// The clock that a consumer is told.
@@ -193,10 +303,17 @@ impl World {
         self.broken.machine |= expect.is_some() && next.version != before.version + 1;
         let (was, is) = (number(&before), number(&next));
         if was == is {
+            let called = |item: &Refund| item.payout.as_ref().is_some_and(|payout| payout.first_call_ms.is_some());
+            if called(&before) && !called(&next) {
+                // The only call did nothing and is taken back: the next one is the first, and begins the window.
+                self.window = Window::Open;
+            }
             let (was, is) = (state(&before), state(&next));
             if let (Some(was), Some(is)) = (was, is) {
                 self.broken.went_back |= !may_follow(was, is);
-                self.met.corrected |= was == State::Failed && is == State::Paid;
+                let by_person = before.payout.as_ref().and_then(|payout| payout.reason.as_ref());
+                let by_person = by_person.is_some_and(|reason| reason.code == NOT_PAID);
+                self.met.corrected |= was == State::Failed && is == State::Paid && !by_person;
             }
         } else {
             self.broken.went_back |= is < was;

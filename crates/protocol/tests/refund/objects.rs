@@ -1,0 +1,203 @@
+//! One payout and several objects of the provider's, and what the trail keeps of them.
+
+use super::{NOW, failed, in_state, payout, reason, succeeded, waits, with};
+use protocol::refund::{
+    Refund,
+    objects::{DOUBLED, OTHER_FAILED, OTHER_PAID},
+    payout::{EARLIER_FOUND, Finding, State, hear},
+    person::{Resolve, Seen, resolve},
+    step::{Found, Listed, Look, listed},
+    terms::Terms,
+    trail::{TRAIL_MAX, What},
+    webhook::{Apply, Event, Ignored, apply},
+};
+
+fn event(id: u32, created_s: u64, finding: Finding) -> Event {
+    Event { id: format!("evt_{id}"), created_s, payout: payout(1), finding, terms: Terms::default() }
+}
+
+/// A payout whose object is another one than the tests' usual.
+fn of_another(state: State) -> Refund {
+    with(|payout| {
+        (payout.state, payout.first_call_ms, payout.calls) = (state, Some(NOW), 1);
+        payout.reference = Some("re_by_hand".into());
+    })
+}
+
+fn written(item: &Refund, event: &Event) -> Refund {
+    match apply(item, event, NOW) {
+        Apply::Write(item, _) => *item,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn stands(item: &Refund) -> (State, Option<&str>) {
+    let payout = item.payout.as_ref().unwrap();
+    (payout.state, payout.reference.as_deref())
+}
+
+/// Who cancels the second of two payments has not undone the first.
+#[test]
+fn the_failure_of_another_object_says_nothing_of_the_one_that_counts() {
+    for state in [State::Submitted, State::Paid, State::Review, State::Failed] {
+        let before = of_another(state);
+        let after = written(&before, &event(1, 10, failed()));
+        assert_eq!(stands(&after), stands(&before), "{state:?}");
+        let told = &after.trail.0.last().unwrap();
+        assert_eq!((told.what, told.about.reference.as_deref()), (What::Event, Some("re_1")));
+        assert_eq!(told.about.code.as_deref(), Some("failed"));
+        // Nor does it make what is said of that one come late.
+        let own = Finding::Failed { reference: "re_by_hand".into(), reason: reason("declined") };
+        let ended = written(&after, &event(2, 9, own));
+        let expected = if state == State::Failed { stands(&after) } else { (State::Failed, Some("re_by_hand")) };
+        assert_eq!(stands(&ended), expected, "{state:?}");
+    }
+}
+
+#[test]
+fn a_second_object_that_is_paid_is_an_alarm_whenever_it_comes() {
+    for (state, after) in [
+        (State::Paid, (State::Paid, Some("re_by_hand"))),
+        (State::Submitted, (State::Paid, Some("re_1"))),
+        (State::Review, (State::Paid, Some("re_1"))),
+    ] {
+        let mut before = of_another(state);
+        // What was heard of the first object is later.
+        before.payout.as_mut().unwrap().applied = Some(event(0, 99, succeeded()).order());
+        let Apply::Doubled(item, _) = apply(&before, &event(1, 10, succeeded()), NOW) else { panic!("{state:?}") };
+        assert_eq!(stands(&item), after);
+        assert_eq!(item.version, before.version + 1, "one write");
+        let mut lines = item.trail.0.iter().filter(|line| line.about.code.as_deref() == Some(DOUBLED));
+        assert_eq!(lines.next().and_then(|line| line.about.reference.as_deref()), Some("re_1"));
+        // Whoever stored it may have died before it was told: a repeat tells it.
+        assert_eq!(apply(&item, &event(1, 10, succeeded()), NOW), Apply::Ignore(Ignored::RepeatedDoubled));
+        // Another event about it adds nothing.
+        assert!(matches!(apply(&item, &event(2, 11, succeeded()), NOW), Apply::Write(..)));
+    }
+    // A pending one is none yet, and the same object again is the same payment.
+    assert_eq!(stands(&written(&of_another(State::Paid), &event(1, 10, waits()))).0, State::Paid);
+    let same = with(|payout| (payout.state, payout.reference) = (State::Paid, Some("re_1".into())));
+    assert_eq!(stands(&written(&same, &event(1, 10, succeeded()))), (State::Paid, Some("re_1")));
+}
+
+#[test]
+fn an_object_after_one_that_failed_counts() {
+    for (finding, state) in [(succeeded(), State::Paid), (waits(), State::Review)] {
+        let after = written(&of_another(State::Failed), &event(1, 10, finding));
+        assert_eq!(stands(&after), (state, Some("re_1")));
+    }
+}
+
+fn named(object: &str) -> Finding {
+    Finding::Succeeded { reference: object.into() }
+}
+
+fn lost(object: &str) -> Finding {
+    Finding::Failed { reference: object.into(), reason: reason("declined") }
+}
+
+fn any(item: &Refund, event: &Event) -> Refund {
+    match apply(item, event, NOW) {
+        Apply::Write(item, _) | Apply::Doubled(item, _) => *item,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Of two that paid, the stored one failed: the payer has the money of the other.
+#[test]
+fn a_failure_is_no_invitation_to_pay_again_while_another_object_paid() {
+    let paid = written(&in_state(State::Due), &event(1, 1, named("re_1")));
+    let twice = any(&paid, &event(2, 2, named("re_2")));
+    let one_left = written(&twice, &event(3, 3, lost("re_1")));
+    assert_eq!(stands(&one_left), (State::Review, Some("re_1")));
+    assert_eq!(one_left.payout.as_ref().unwrap().reason.as_ref().unwrap().code, OTHER_PAID);
+    // Both failed, in either order.
+    let other = written(&twice, &event(3, 3, lost("re_2")));
+    assert_eq!(stands(&other).0, State::Paid);
+    assert_eq!(stands(&written(&other, &event(4, 4, lost("re_1")))), (State::Failed, Some("re_1")));
+}
+
+#[test]
+fn what_is_said_late_of_an_object_that_failed_changes_nothing() {
+    let mut item = written(&in_state(State::Due), &event(1, 10, named("re_1")));
+    item = written(&item, &event(2, 20, lost("re_1")));
+    item = written(&item, &event(3, 30, named("re_2")));
+    assert_eq!(stands(&item), (State::Paid, Some("re_2")));
+    item = written(&item, &event(4, 40, lost("re_2")));
+    for object in ["re_1", "re_2"] {
+        let late = apply(&item, &event(5, 10, named(object)), NOW);
+        assert_eq!(late, Apply::Ignore(Ignored::OutOfOrder), "{object}");
+    }
+}
+
+/// What a person typed may be a wrong id of the only object there is.
+#[test]
+fn the_failure_of_an_object_that_a_person_did_not_name_is_an_alarm() {
+    let review = in_state(State::Review);
+    let seen = Seen::Paid { reference: "re_typo".into() };
+    let Resolve::Write(paid, _) = resolve(&review, None, &seen, "ada", NOW) else { panic!() };
+    let failed = event(1, 10, lost("re_1"));
+    let Apply::Doubled(told, _) = apply(&paid, &failed, NOW) else { panic!() };
+    assert_eq!(stands(&told), (State::Paid, Some("re_typo")));
+    assert_eq!(told.trail.0.last().unwrap().about.code.as_deref(), Some(OTHER_FAILED));
+    assert_eq!(apply(&told, &failed, NOW), Apply::Ignore(Ignored::RepeatedDoubled));
+}
+
+/// The times of events about one object say nothing of another.
+#[test]
+fn the_order_of_events_goes_with_the_object() {
+    let mut review = in_state(State::Review);
+    review.payout.as_mut().unwrap().applied = Some(event(0, 99, waits()).order());
+    let seen = Seen::Paid { reference: "re_1".into() };
+    let Resolve::Write(paid, _) = resolve(&review, None, &seen, "ada", NOW) else { panic!() };
+    assert_eq!(stands(&written(&paid, &event(1, 10, failed()))), (State::Failed, Some("re_1")));
+}
+
+/// Two that failed: the one that is stored is meant, wherever it stands in the list.
+#[test]
+fn of_objects_that_say_the_same_the_stored_one_counts() {
+    let submitted = of_another(State::Submitted);
+    let of = |object: &str| Listed { payout: payout(1), finding: lost(object), terms: Terms::default() };
+    for list in [[of("re_by_hand"), of("re_1")], [of("re_1"), of("re_by_hand")]] {
+        let found = listed(&submitted, payout(1), super::ME, &Look::Settle, &list, NOW, &super::TIMING);
+        assert_eq!(found, Found::Record(lost("re_by_hand")));
+    }
+}
+
+/// Whoever looks into a review finds the object by its id, though it is not decided.
+#[test]
+fn a_review_keeps_the_object_that_turns_up() {
+    let review = in_state(State::Review).payout.unwrap();
+    let kept = hear(&review, &waits(), NOW).unwrap();
+    assert_eq!((kept.state, kept.reference.as_deref()), (State::Review, Some("re_1")));
+    assert_eq!(hear(&kept, &waits(), NOW), None);
+}
+
+#[test]
+fn a_flood_of_events_leaves_the_lines_that_matter() {
+    let mut item = written(&in_state(State::Due), &event(0, 1, waits()));
+    let kept = item.trail.0.clone();
+    for id in 1..200 {
+        item = written(&item, &event(id, 1 + u64::from(id), waits()));
+    }
+    assert_eq!(item.trail.0.len(), TRAIL_MAX);
+    assert_eq!(item.trail.0[..kept.len()], kept, "created, approved, submitted");
+    assert_eq!(item.trail.0.last().unwrap().at_ms, NOW);
+    // Alarms are no less than changes.
+    let successor = with(|payout| payout.number = 2);
+    let Apply::GivenUp(told, _) = apply(&successor, &event(0, 1, succeeded()), NOW) else { panic!() };
+    let mut item = *told;
+    for id in 1..200 {
+        let event = Event { payout: payout(2), ..event(id, 1 + u64::from(id), waits()) };
+        item = written(&item, &event);
+    }
+    assert!(item.trail.0.iter().any(|line| line.about.code.as_deref() == Some(EARLIER_FOUND)));
+    // Of a trail that is full of such lines the oldest goes, and never the newest.
+    for id in 200..300 {
+        let alarm = event(id, 1, Finding::Succeeded { reference: format!("re_{id}") });
+        let Apply::GivenUp(told, _) = apply(&item, &alarm, NOW + u64::from(id)) else { panic!() };
+        item = *told;
+        assert_eq!(item.trail.0.last().unwrap().at_ms, NOW + u64::from(id));
+    }
+    assert_eq!((item.trail.0.len(), item.trail.0[1].what), (TRAIL_MAX, What::Approved));
+}
