@@ -153,7 +153,7 @@ pub const METRICS: [MetricRow; 24] = [
         "PayoutsDoubled",
         "Count",
         &[],
-        "Listings and webhooks that tell of more than one refund of one payout, or of another one than a person named. Expected: none; written only where there is one.",
+        "Listings and webhooks that tell of more than one refund of one payout, of two payouts of one refund that are paid or may be, or of another one than a person named. Expected: none; written only where there is one.",
     ),
     row("PayoutsInReview", "Count", &[], "Payouts in review that an invocation of the audit met. Expected: 0."),
 ];

@@ -57,6 +57,7 @@ pub(crate) const DUE: &str = "pdu";
 pub(crate) const FIRST_CALL: &str = "fca";
 pub(crate) const PAYOUT_CALLS: &str = "pca";
 pub(crate) const CALLER: &str = "pcl";
+pub(crate) const WRITER: &str = "pwr";
 pub(crate) const FAILED_AT: &str = "fat";
 pub(crate) const REFERENCE: &str = "pref";
 pub(crate) const EVENT_TIME: &str = "pet";

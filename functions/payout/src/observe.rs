@@ -1,18 +1,19 @@
 //! What is logged and counted of one received payout copy: each call, each state that was recorded, a payout that was made
-//! twice, and that it waits.
+//! twice, a refund that was paid by two, and that it waits.
 //!
 //! Called by [`crate::receive`] where an answer comes back. A call that ends with its invocation has no answer and no line;
 //! the copy comes back, and the next call has the same key.
 
 use payments::{Class, NotPrepared, PROVIDER};
 use platform::{Clock, Stopwatch, events};
-use protocol::refund::{Refund, payout::State, step::Listed};
+use protocol::refund::{Refund, id::PayoutId, payout::State, step::Listed};
 use queue::PayoutV1;
 
 /// One copy in hand.
 #[derive(Debug)]
 pub(crate) struct Observed<'a> {
     project: &'a str,
+    payout: PayoutId,
     refund_id: String,
     payout_id: String,
     clock: &'a Clock,
@@ -21,7 +22,7 @@ pub(crate) struct Observed<'a> {
 impl<'a> Observed<'a> {
     pub(crate) fn new(copy: &'a PayoutV1, clock: &'a Clock) -> Self {
         let (refund_id, payout_id) = (copy.payout.refund.to_string(), copy.payout.to_string());
-        Self { project: &copy.project, refund_id, payout_id, clock }
+        Self { project: &copy.project, payout: copy.payout, refund_id, payout_id, clock }
     }
 
     /// A call came to an end.
@@ -53,21 +54,27 @@ impl<'a> Observed<'a> {
         .emit(self.clock.now_ms());
     }
 
-    /// A listing was read: each payout that more than one refund of the provider's names is told.
+    /// A listing was read: each payout that more than one refund of the provider's names is told, and that two payouts of
+    /// this refund are paid, or may be.
     pub(crate) fn doubled(&self, list: &[Listed]) {
         for (at, listed) in list.iter().enumerate() {
             let same = |other: &&Listed| other.payout == listed.payout;
             let refunds = list.iter().filter(same).count();
             if refunds > 1 && !list.iter().take(at).any(|earlier| same(&earlier)) {
-                events::PayoutDoubled {
-                    project: self.project,
-                    refund_id: &self.refund_id,
-                    payout_id: &listed.payout.to_string(),
-                    refunds: u64::try_from(refunds).unwrap_or(u64::MAX),
-                }
-                .emit(self.clock.now_ms());
+                self.tell_doubled(&listed.payout.to_string(), refunds);
             }
         }
+        let alive = |listed: &&Listed| listed.payout.refund == self.payout.refund && listed.finding.is_alive();
+        let alive: Vec<PayoutId> = list.iter().filter(alive).map(|listed| listed.payout).collect();
+        if alive.iter().any(|payout| Some(payout) != alive.first()) {
+            self.tell_doubled(&self.payout_id, alive.len());
+        }
+    }
+
+    fn tell_doubled(&self, payout_id: &str, refunds: usize) {
+        let refunds = u64::try_from(refunds).unwrap_or(u64::MAX);
+        events::PayoutDoubled { project: self.project, refund_id: &self.refund_id, payout_id, refunds }
+            .emit(self.clock.now_ms());
     }
 
     /// No call can be made now.

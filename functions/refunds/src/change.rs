@@ -4,6 +4,7 @@ use crate::Refunds;
 use futures_util::future::BoxFuture;
 use platform::{Execute, drive, events};
 use protocol::{
+    ids::OwnerToken,
     machine::change_payout::{Ask, ChangePayout, Effect, Outcome, Verdict},
     refund::{Refund, id::RefundId, trail::What},
 };
@@ -25,7 +26,11 @@ pub(crate) async fn change(refunds: &Refunds, project: &str, id: RefundId, ask: 
         Ask::Retry { .. } | Ask::Resolve { .. } => "person",
         Ask::Event(_) => "webhook",
     };
-    let machine = ChangePayout::new(ask, refunds.timing);
+    let Ok(token) = refunds.random.bytes() else {
+        tracing::error!(%id, "no random bytes for a writer's token; a payout is not changed");
+        return Verdict::Unavailable;
+    };
+    let machine = ChangePayout::new(ask, OwnerToken(token), refunds.timing);
     let changing = Changing { refunds, project, id, by };
     drive(machine, Outcome::Start, &changing, &refunds.clock, refunds.boundary.as_ref()).await
 }

@@ -178,6 +178,7 @@ const ALARMS: &[Row] = &[
         ..row("HoldsFcm", &[ours("", "HoldsBegun", Some(("provider", Of::Word("fcm"))))])
     },
     Row { ends: false, ..row("PayoutsInReview", &[ours("", "PayoutStates", Some(("state", Of::Word("review"))))]) },
+    Row { period: 3_600, ends: false, ..row("PayoutsLeftInReview", &[ours("", "PayoutsInReview", None)]) },
     Row { ends: false, ..row("PaidTwice", &[ours("", "Webhooks", Some(("outcome", Of::Word("given_up"))))]) },
     Row { ends: false, ..row("PayoutsDoubled", &[ours("", "PayoutsDoubled", None)]) },
     Row {

@@ -117,11 +117,11 @@ impl PayoutWaiting<'_> {
 
 event! {
     /// A payout of which the provider has more than one refund.
-    PayoutDoubled<'a> = "payout_doubled", "The payment provider has more than one refund of one payout, so it may have been paid more than once, or one failed that a person did not name: a person must look (payout, refunds).";
+    PayoutDoubled<'a> = "payout_doubled", "The payment provider has more than one refund of one payout, or lists two payouts of one refund that are paid or may be, so it may have been paid more than once; or one failed that a person did not name: a person must look (payout, refunds).";
     project: &'a str, "text", "always", "The refund's project.";
     refund_id: &'a str, "text", "always", "The refund.";
-    payout_id: &'a str, "text", "always", "The payout that both name.";
-    refunds: u64, "number", "always", "How many refunds of the provider's are known to name it.";
+    payout_id: &'a str, "text", "always", "The payout that both name; of two payouts, the current one.";
+    refunds: u64, "number", "always", "How many refunds of the provider's are known to name it; of two payouts, how many are paid or may be.";
 }
 
 impl PayoutDoubled<'_> {

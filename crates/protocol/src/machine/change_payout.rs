@@ -1,10 +1,12 @@
 //! One change of a stored payout that does not come from the queue: a retry, a resolve, or an event of the provider.
 //!
-//! Read, decide, one conditional write; a lost one is decided again from the item that came back. A retry sends a copy
-//! of the successor after its write, which only saves time: the relay sees the new payout id.
+//! Read, decide, one conditional write; a lost one is decided again from the item that came back, unless that is this very
+//! write, which its token says. A retry sends a copy of the successor after its write, which only saves time: the relay
+//! sees the new payout id.
 
 use crate::{
     expect::Expect,
+    ids::OwnerToken,
     machine::{Machine, Named, Step},
     refund::{
         Refund,
@@ -54,6 +56,16 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Says in the item whose write it is.
+    fn sign(&mut self, mine: OwnerToken) {
+        if let Self::Retry(Retry::Write(item, ..))
+        | Self::Resolve(Resolve::Write(item, _))
+        | Self::Event(Apply::Write(item, _) | Apply::GivenUp(item, _) | Apply::Doubled(item, _)) = self
+        {
+            item.writer = Some(mine);
+        }
+    }
+
     /// The write that this answer stands for, and the payout to send a copy of after it.
     fn write(&self) -> Option<(&Refund, Expect, Option<PayoutId>)> {
         match self {
@@ -71,6 +83,7 @@ impl Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChangePayout {
     ask: Ask,
+    mine: OwnerToken,
     timing: Timing,
     lost_writes: u8,
     phase: Phase,
@@ -144,10 +157,10 @@ pub enum Verdict {
 type Next = Step<ChangePayout, Effect, Verdict>;
 
 impl ChangePayout {
-    /// A change asked for now.
+    /// A change asked for now. `mine` is fresh for this request.
     #[must_use]
-    pub fn new(ask: Ask, timing: Timing) -> Self {
-        Self { ask, timing, lost_writes: 0, phase: Phase::New }
+    pub fn new(ask: Ask, mine: OwnerToken, timing: Timing) -> Self {
+        Self { ask, mine, timing, lost_writes: 0, phase: Phase::New }
     }
 
     fn go(self, phase: Phase, effect: Effect) -> Next {
@@ -164,11 +177,12 @@ impl ChangePayout {
 
     fn decide(self, stored: Option<&Refund>, now_ms: u64) -> Next {
         let Some(stored) = stored else { return Step::Done(Verdict::NotFound) };
-        let answer = match &self.ask {
+        let mut answer = match &self.ask {
             Ask::Retry { named, actor } => Answer::Retry(retry(stored, *named, actor, now_ms, &self.timing)),
             Ask::Resolve { named, seen, actor } => Answer::Resolve(resolve(stored, *named, seen, actor, now_ms)),
             Ask::Event(event) => Answer::Event(apply(stored, event, now_ms)),
         };
+        answer.sign(self.mine);
         match answer.write() {
             Some((item, expect, _)) => {
                 let effect = Effect::Write { item: Box::new(item.clone()), expect };

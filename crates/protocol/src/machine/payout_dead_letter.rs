@@ -2,7 +2,8 @@
 //!
 //! Re-driving sends first and deletes after SQS confirmed, so a crash in between leaves two copies, never none. There
 //! is no last status to write: a payout that is due or submitted stays so until its window is over, or for a week if no
-//! call of it did anything, and then a copy takes it to its end.
+//! call of it did anything, and then a copy takes it to its end. One for which no call can be prepared, since the
+//! project's credentials are missing, waits for them however long that takes, and an alarm says so.
 
 use crate::{
     machine::{Machine, Named, Step},

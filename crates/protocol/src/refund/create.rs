@@ -32,6 +32,7 @@ impl Refund {
             payout: None,
             events: Vec::new(),
             trail: Trail(vec![created]),
+            writer: None,
             version: 1,
         }
     }

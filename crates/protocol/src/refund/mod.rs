@@ -17,7 +17,7 @@ pub mod terms;
 pub mod trail;
 pub mod webhook;
 
-use crate::{expect::Expect, fingerprint::Fingerprint};
+use crate::{expect::Expect, fingerprint::Fingerprint, ids::OwnerToken};
 use alloc::{string::String, vec::Vec};
 use decide::{Decision, Verdict};
 use id::{PayoutId, RefundId};
@@ -83,6 +83,9 @@ pub struct Refund {
     pub events: Vec<String>,
     /// What happened so far.
     pub trail: Trail,
+    /// Who wrote this version, if a person or an event changed the payout by it: "was it me?". Two of them in one ms may
+    /// make the same item of the same one, and fresh randomness tells them apart.
+    pub writer: Option<OwnerToken>,
     /// Counts writes, from 1. Every write after the decision is conditional on it.
     pub version: u32,
 }
@@ -111,7 +114,7 @@ impl Refund {
 
     /// This refund with its payout changed, and no line about it.
     pub(crate) fn quietly(&self, payout: Payout) -> Self {
-        Self { payout: Some(payout), version: self.version.saturating_add(1), ..self.clone() }
+        Self { payout: Some(payout), writer: None, version: self.version.saturating_add(1), ..self.clone() }
     }
 
     /// This refund with its payout changed, and a line about it.

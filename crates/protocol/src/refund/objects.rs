@@ -1,13 +1,15 @@
-//! More than one object of the provider's for one payout, which no way of ours leads to: what a finding about one says of
-//! the others, and what the trail still knows of them.
+//! More than one object of the provider's for one payout, which no way of ours leads to, and objects of payouts that have
+//! a successor: what a finding about one says of the others, and what the trail still knows of them.
 //!
-//! Used by [`super::payout`] and [`super::webhook`]. A payout keeps one reference: that of the object which made its state,
-//! or the one that a person named.
+//! Used by [`super::payout`], [`super::step`] and [`super::webhook`]. A payout keeps one reference: that of the object which
+//! made its state, or the one that a person named.
 
 use super::{
-    payout::{EARLIER_FOUND, Finding, Payout, State},
+    payout::{EARLIER_FOUND, Finding, Payout, State, earlier_found, hear},
     trail::{By, Line, Trail, What},
 };
+use crate::answer::Reason;
+use alloc::string::String;
 
 /// The code of a trail line that tells of a second object that pays one payout. An alarm.
 pub const DOUBLED: &str = "payout_doubled";
@@ -30,6 +32,30 @@ pub(crate) fn is_another(stored: &Payout, finding: &Finding) -> bool {
 pub fn doubles(stored: &Payout, finding: &Finding) -> bool {
     let alive = matches!(stored.state, State::Submitted | State::Paid | State::Review);
     alive && is_another(stored, finding) && matches!(finding, Finding::Succeeded { .. })
+}
+
+/// What a finding makes of a payout ([`hear`]), as far as it does not invite another payment: one that failed may be
+/// retried, and while the payer has the money by another object of it, or may have it by an earlier payout, a person looks
+/// first. `None` if the stored one says all of this already.
+#[must_use]
+pub(crate) fn heard(trail: &Trail, stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
+    let heard = hear(stored, finding, now_ms)?;
+    if heard.state != State::Failed {
+        return Some(heard);
+    }
+    let failed = finding.reference();
+    let reason = if failed.is_some_and(|object| trail.tells_that_paid_otherwise(heard.number, object)) {
+        let detail = "the provider's object that paid failed, but another one of this payout paid too";
+        Reason { code: String::from(OTHER_PAID), detail: String::from(detail) }
+    } else if let Some(object) = trail.earlier_alive(heard.number, failed) {
+        earlier_found(object)
+    } else {
+        return Some(heard);
+    };
+    let review = heard.in_review(reason);
+    let same =
+        stored.state == State::Review && (&stored.reference, &stored.reason) == (&review.reference, &review.reason);
+    (!same).then_some(review)
 }
 
 impl Line {
@@ -69,6 +95,17 @@ impl Trail {
         };
         let mut others = self.0.iter().filter(paid).filter_map(|line| line.about.reference.as_deref());
         others.any(|other| other != reference && !self.tells_that_failed(other))
+    }
+
+    /// An object of an earlier payout than this one that paid, or may, and is not known to have failed since. `failed` is
+    /// the object that is just said to have failed.
+    fn earlier_alive(&self, payout: u16, failed: Option<&str>) -> Option<&str> {
+        let earlier = |line: &&Line| {
+            let found = line.what == What::Event && line.about.code.as_deref() == Some(EARLIER_FOUND);
+            found && line.about.payout.is_some_and(|number| number < payout)
+        };
+        let mut objects = self.0.iter().filter(earlier).filter_map(|line| line.about.reference.as_deref());
+        objects.find(|object| failed != Some(*object) && !self.tells_that_failed(object))
     }
 
     /// Whether it was a person who said that this payout was paid, and by which object.

@@ -6,7 +6,7 @@
 
 use super::objects::is_another;
 use crate::{answer::Reason, ids::OwnerToken};
-use alloc::string::String;
+use alloc::{format, string::String};
 
 /// Where a payout stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,6 +111,12 @@ impl Payout {
         self.failed_ms.zip(self.reason.as_ref()).filter(|_| self.state == State::Due)
     }
 
+    /// This payout in review, for this reason: nobody calls for it, and nobody may retry it.
+    #[must_use]
+    pub(crate) fn in_review(self, reason: Reason) -> Self {
+        Self { state: State::Review, caller: None, failed_ms: None, reason: Some(reason), ..self }
+    }
+
     /// This payout, due, with the mark that a call of it was refused; `None` if it has that already.
     #[must_use]
     pub fn marked(&self, reason: &Reason, now_ms: u64) -> Option<Self> {
@@ -154,11 +160,18 @@ pub enum Finding {
 /// The code of a review for which the provider has an earlier payout of the same refund.
 pub const EARLIER_FOUND: &str = "earlier_payout_found";
 
+/// The reason of such a review.
+pub(crate) fn earlier_found(object: &str) -> Reason {
+    let detail =
+        format!("the provider has an earlier payout of this refund ({object}), which is not known to have failed");
+    Reason { code: String::from(EARLIER_FOUND), detail }
+}
+
 impl Finding {
-    /// The provider has an earlier payout of this refund, which did not fail: another one would pay a second time.
+    /// The provider has an earlier payout of this refund, by this object: another one would pay a second time.
     #[must_use]
-    pub fn earlier_found() -> Self {
-        Self::unclear(EARLIER_FOUND, "the provider has an earlier payout of this refund, which did not fail")
+    pub fn earlier_found(object: &str) -> Self {
+        Self::Unclear { reference: None, reason: earlier_found(object) }
     }
 
     /// Unclear, for this reason, and without an object of the provider's.

@@ -10,7 +10,8 @@ use super::{
     Refund,
     id::PayoutId,
     line_of,
-    payout::{Finding, Payout, State, hear},
+    objects::heard,
+    payout::{Finding, Payout, State},
     terms::Terms,
     trail::{By, What},
 };
@@ -158,11 +159,18 @@ pub fn listed(
     let Some(payout) = stored.payout.as_ref() else { return Found::Wait };
     // Of those that say the same, the one that is stored.
     let best = |listed: &&Listed| (says(listed), listed.finding.reference() == payout.reference.as_deref());
-    if let Some(current) = list.iter().filter(|listed| listed.payout == copy).max_by_key(best) {
-        return Found::Record(current.terms.judge(&current.finding, payout.amount, &stored.request.currency));
-    }
-    if list.iter().any(|other| other.payout.refund == copy.refund && other.finding.is_alive()) {
-        return Found::Record(Finding::earlier_found());
+    let earlier =
+        |other: &&Listed| other.payout.refund == copy.refund && other.payout != copy && other.finding.is_alive();
+    let current = list.iter().filter(|listed| listed.payout == copy).max_by_key(best);
+    match (current, list.iter().find(earlier)) {
+        // One that failed may be retried, and the payer has the money by the other.
+        (Some(Listed { finding: Finding::Failed { .. }, .. }) | None, Some(earlier)) => {
+            return Found::Record(Finding::earlier_found(earlier.finding.reference().unwrap_or_default()));
+        }
+        (Some(current), _) => {
+            return Found::Record(current.terms.judge(&current.finding, payout.amount, &stored.request.currency));
+        }
+        (None, None) => {}
     }
     match look {
         Look::Refused(reason) => {
@@ -301,7 +309,7 @@ pub fn mark(stored: &Refund, copy: PayoutId, reason: &Reason, now_ms: u64) -> Op
 #[must_use]
 pub fn record(stored: &Refund, copy: PayoutId, finding: &Finding, now_ms: u64) -> Option<(Box<Refund>, Expect)> {
     let payout = stored.payout.as_ref().filter(|_| stored.payout_id() == Some(copy))?;
-    let heard = hear(payout, finding, now_ms)?;
+    let heard = heard(&stored.trail, payout, finding, now_ms)?;
     let what = line_of(heard.state);
     Some((Box::new(stored.changed(heard, what, By::Payout, now_ms)), stored.expect(copy)))
 }

@@ -9,12 +9,12 @@ use super::{
     EVENTS_KEPT, Refund,
     id::PayoutId,
     line_of,
-    objects::{DOUBLED, FAILED, OTHER_FAILED, OTHER_PAID, doubles, is_another},
-    payout::{EARLIER_FOUND, Finding, Payout, State, hear},
+    objects::{DOUBLED, FAILED, OTHER_FAILED, doubles, heard, is_another},
+    payout::{EARLIER_FOUND, Finding, Payout, State, earlier_found},
     terms::Terms,
     trail::{About, By, Line, What},
 };
-use crate::{answer::Reason, expect::Expect};
+use crate::expect::Expect;
 use alloc::{boxed::Box, string::String};
 
 /// Where an event stands among others about the same payout: by time, and within one second by rank (pending <
@@ -92,7 +92,9 @@ pub enum Apply {
 /// pays: a person may have ended a review with the object of an earlier payout, and the provider may take that back too.
 ///
 /// One that says that an earlier payout was paid, or may be, is kept in the trail whatever the current one is. If that is
-/// still due, nobody calls for it any more: it would be a second payment, so a person looks first.
+/// still due, nobody calls for it any more, and if it failed, nobody retries it: either would be a second payment, so a
+/// person looks first. That an object of an earlier payout failed is kept too, once: an event that says otherwise comes
+/// late.
 #[must_use]
 pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
     if stored.events.contains(&event.id) {
@@ -104,9 +106,18 @@ pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
     let its_object = payout.reference.is_some() && payout.reference.as_deref() == event.finding.reference();
     if event.payout != current && !(event.payout.refund == stored.id && its_object) {
         let earlier = event.payout.refund == stored.id && (1..payout.number).contains(&event.payout.number);
-        return match earlier && event.finding.is_alive() {
-            true => Apply::GivenUp(Box::new(given_up(stored, payout, event, now_ms)), stored.expect(current)),
-            false => Apply::Ignore(Ignored::NotCurrent),
+        let ended = known(event, |object| stored.trail.tells_that_failed(object));
+        return match (&event.finding, earlier) {
+            (_, true) if event.finding.is_alive() && ended => Apply::Ignore(Ignored::OutOfOrder),
+            (_, true) if event.finding.is_alive() => {
+                Apply::GivenUp(Box::new(given_up(stored, payout, event, now_ms)), stored.expect(current))
+            }
+            (Finding::Failed { .. }, true) if !ended => {
+                let mut next = told(stored, event, FAILED, By::Event(event.id.clone()), now_ms);
+                keep(&mut next, event);
+                Apply::Write(Box::new(next), stored.expect(current))
+            }
+            _ => Apply::Ignore(Ignored::NotCurrent),
         };
     }
     // Events have an order among those about one object, and failed is the end of each.
@@ -124,7 +135,7 @@ pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
         another && failed && payout.state == State::Paid && stored.trail.tells_that_person_paid(payout.number);
     let finding = event.terms.judge(&event.finding, payout.amount, &stored.request.currency);
     let by = By::Event(event.id.clone());
-    let mut next = match hear(payout, &finding, now_ms).map(|heard| otherwise_paid(stored, heard, event)) {
+    let mut next = match heard(&stored.trail, payout, &finding, now_ms) {
         Some(heard) => {
             let before = if doubled { told(stored, event, DOUBLED, by.clone(), now_ms) } else { stored.clone() };
             let what = line_of(heard.state);
@@ -165,17 +176,6 @@ fn known(event: &Event, what: impl FnOnce(&str) -> bool) -> bool {
     event.finding.reference().is_some_and(what)
 }
 
-/// The object that paid failed, but another one paid too: that is for a person to see, and no invitation to pay again.
-fn otherwise_paid(stored: &Refund, heard: Payout, event: &Event) -> Payout {
-    let failed = heard.state == State::Failed && matches!(event.finding, Finding::Failed { .. });
-    if !failed || !known(event, |object| stored.trail.tells_that_paid_otherwise(heard.number, object)) {
-        return heard;
-    }
-    let detail = String::from("the provider's object that paid failed, but another one of this payout paid too");
-    let reason = Reason { code: String::from(OTHER_PAID), detail };
-    Payout { state: State::Review, failed_ms: None, reason: Some(reason), ..heard }
-}
-
 /// What an event says, in one word.
 fn word(finding: &Finding) -> &'static str {
     match finding {
@@ -208,14 +208,15 @@ fn keep(next: &mut Refund, event: &Event) {
 }
 
 /// The refund with a line about an earlier payout that the provider has after all, and its current one in review if
-/// somebody might still call for it.
+/// somebody might still call for it or retry it.
 fn given_up(stored: &Refund, payout: &Payout, event: &Event, now_ms: u64) -> Refund {
     let by = By::Event(event.id.clone());
     let mut next = told(stored, event, EARLIER_FOUND, by.clone(), now_ms);
     keep(&mut next, event);
-    match hear(payout, &Finding::earlier_found(), now_ms).filter(|_| payout.state == State::Due) {
-        // One write, two lines.
-        Some(review) => Refund { version: next.version, ..next.changed(review, What::Review, by, now_ms) },
-        None => next,
+    if !matches!(payout.state, State::Due | State::Failed) {
+        return next;
     }
+    let review = payout.clone().in_review(earlier_found(event.finding.reference().unwrap_or_default()));
+    // One write, two lines.
+    Refund { version: next.version, ..next.changed(review, What::Review, by, now_ms) }
 }

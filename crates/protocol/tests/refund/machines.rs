@@ -456,7 +456,7 @@ fn a_change_is_read_decided_and_written_and_a_lost_write_is_decided_again() {
     use change_payout::{Effect, Outcome, Verdict};
     let busy = TIMING.payout_busy_until(NOW);
     let ask = Ask::Retry { named: payout(1), actor: "a".into() };
-    let (reading, effects) = go(ChangePayout::new(ask, TIMING).step(Outcome::Start, NOW));
+    let (reading, effects) = go(ChangePayout::new(ask, ME, TIMING).step(Outcome::Start, NOW));
     assert_eq!(effects, [Effect::Read]);
     let read = || Outcome::Read(Some(Box::new(in_state(State::Failed))));
     let answer = done(reading.clone().step(read(), busy - 1));
@@ -470,11 +470,14 @@ fn a_change_is_read_decided_and_written_and_a_lost_write_is_decided_again() {
     // The SDK's own repeat meets what its first try wrote: it is this request's, and its copy is sent.
     let (_, effects) = go(writing.clone().step(Outcome::Conflict(Some(item.clone())), busy));
     assert_eq!(effects, [Effect::Send(payout(2))]);
-    // Somebody else's retry, in the same moment.
-    let mut other = item.clone();
-    other.trail.0.last_mut().unwrap().by = By::Actor("b".into());
-    let repeated = done(writing.clone().step(Outcome::Conflict(Some(other)), busy));
-    assert_eq!(repeated, Verdict::Answer(Changed::Retry(Retry::Repeated(payout(2)))));
+    // Somebody else's retry, in the same moment, be it with the same API key.
+    for by in ["a", "b"] {
+        let mut other = item.clone();
+        other.trail.0.last_mut().unwrap().by = By::Actor(by.into());
+        other.writer = Some(OTHER);
+        let repeated = done(writing.clone().step(Outcome::Conflict(Some(other)), busy));
+        assert_eq!(repeated, Verdict::Answer(Changed::Retry(Retry::Repeated(payout(2)))));
+    }
     assert_eq!(done(writing.clone().step(Outcome::Conflict(None), busy)), Verdict::NotFound);
     assert_eq!(done(writing.step(Outcome::Unknown, busy)), Verdict::Unavailable);
     assert_eq!(done(reading.clone().step(Outcome::Read(None), busy)), Verdict::NotFound);
@@ -488,7 +491,7 @@ fn an_event_and_a_resolve_end_with_their_write() {
         Event { id: "evt".into(), created_s: 1, payout: payout(1), finding: succeeded(), terms: Terms::default() };
     let resolve = Ask::Resolve { named: None, seen: Seen::NotPaid, actor: "a".into() };
     for (ask, state) in [(Ask::Event(event), State::Due), (resolve, State::Review)] {
-        let (machine, _) = go(ChangePayout::new(ask, TIMING).step(Outcome::Start, NOW));
+        let (machine, _) = go(ChangePayout::new(ask, ME, TIMING).step(Outcome::Start, NOW));
         let (machine, effects) = go(machine.step(Outcome::Read(Some(Box::new(in_state(state)))), NOW));
         let [Effect::Write { item, .. }] = &effects[..] else { panic!("{effects:?}") };
         let answer = done(machine.clone().step(Outcome::Written, NOW));
@@ -507,7 +510,7 @@ fn an_event_and_a_resolve_end_with_their_write() {
 fn writes_that_are_always_lost_end() {
     use change_payout::{Outcome, Verdict};
     let resolve = Ask::Resolve { named: None, seen: Seen::NotPaid, actor: "a".into() };
-    let (machine, _) = go(ChangePayout::new(resolve, TIMING).step(Outcome::Start, NOW));
+    let (machine, _) = go(ChangePayout::new(resolve, ME, TIMING).step(Outcome::Start, NOW));
     let stored = || Some(Box::new(in_state(State::Review)));
     let (mut machine, _) = go(machine.step(Outcome::Read(stored()), NOW));
     for _ in 1..8 {

@@ -6,7 +6,7 @@ use protocol::refund::{
     objects::{DOUBLED, OTHER_FAILED, OTHER_PAID},
     payout::{EARLIER_FOUND, Finding, State, hear},
     person::{Resolve, Seen, resolve},
-    step::{Found, Listed, Look, listed},
+    step::{Found, Listed, Look, listed, record},
     terms::Terms,
     trail::{TRAIL_MAX, What},
     webhook::{Apply, Event, Ignored, apply},
@@ -151,6 +151,71 @@ fn the_order_of_events_goes_with_the_object() {
     let seen = Seen::Paid { reference: "re_1".into() };
     let Resolve::Write(paid, _) = resolve(&review, None, &seen, "ada", NOW) else { panic!() };
     assert_eq!(stands(&written(&paid, &event(1, 10, failed()))), (State::Failed, Some("re_1")));
+}
+
+/// An earlier payout was paid after all, as an event said while its successor was with the provider.
+fn with_an_earlier_one(state: State) -> Refund {
+    let successor = with(|payout| {
+        (payout.number, payout.state, payout.first_call_ms, payout.calls) = (2, state, Some(NOW), 1);
+        payout.reference = (state != State::Due).then(|| "re_2".into());
+    });
+    let Apply::GivenUp(item, _) = apply(&successor, &event(1, 10, named("re_1")), NOW) else { panic!() };
+    *item
+}
+
+/// Whoever retried the successor would pay a second time.
+#[test]
+fn a_failure_is_no_invitation_to_pay_again_while_an_earlier_payout_was_paid() {
+    let of_successor = |id, finding| Event { payout: payout(2), ..event(id, id.into(), finding) };
+    for state in [State::Submitted, State::Paid] {
+        let item = with_an_earlier_one(state);
+        assert_eq!(stands(&item), (state, Some("re_2")));
+        // By event, and by a listing or an answer.
+        let by_event = written(&item, &of_successor(20, lost("re_2")));
+        let (by_answer, _) = record(&item, payout(2), &lost("re_2"), NOW).unwrap();
+        for next in [&by_event, &*by_answer] {
+            let payout = next.payout.as_ref().unwrap();
+            assert_eq!((payout.state, payout.failed_ms), (State::Review, None), "{state:?}");
+            let reason = payout.reason.as_ref().unwrap();
+            assert!(reason.code == EARLIER_FOUND && reason.detail.contains("re_1"), "{reason:?}");
+            assert_eq!(next.trail.0.last().map(|line| line.what), Some(What::Review));
+        }
+        // Once more: it stays as it is, and is no news.
+        let again = written(&by_event, &of_successor(21, lost("re_2")));
+        assert_eq!(stands(&again), stands(&by_event));
+        assert_eq!(again.trail.0.last().map(|line| line.what), Some(What::Event));
+        assert_eq!(record(&by_event, payout(2), &lost("re_2"), NOW), None);
+        // Once the earlier one is known to have failed, nobody has the money.
+        let neither = written(&item, &event(22, 22, lost("re_1")));
+        assert_eq!(stands(&written(&neither, &of_successor(23, lost("re_2")))), (State::Failed, Some("re_2")));
+    }
+}
+
+/// Its successor failed, or is only listed beside it.
+#[test]
+fn a_listing_with_an_earlier_payout_that_lives_is_no_invitation_either() {
+    let of = |number, finding| Listed { payout: payout(number), finding, terms: Terms::default() };
+    let found = |list: &[Listed]| {
+        let item = with(|payout| (payout.number, payout.state) = (2, State::Submitted));
+        listed(&item, payout(2), super::ME, &Look::Settle, list, NOW, &super::TIMING)
+    };
+    for finding in [named("re_1"), Finding::Pending { reference: "re_1".into() }] {
+        let list = [of(1, finding), of(2, lost("re_2"))];
+        assert_eq!(found(&list), Found::Record(Finding::earlier_found("re_1")));
+    }
+    assert_eq!(found(&[of(1, lost("re_1")), of(2, lost("re_2"))]), Found::Record(lost("re_2")));
+    // What pays is true whatever else pays.
+    assert_eq!(found(&[of(1, named("re_1")), of(2, named("re_2"))]), Found::Record(named("re_2")));
+}
+
+/// A person resolved with the earlier payout's object, and that is the one that is taken back.
+#[test]
+fn the_earlier_object_s_own_failure_is_a_failure() {
+    let review = with_an_earlier_one(State::Due);
+    let seen = Seen::Paid { reference: "re_1".into() };
+    let Resolve::Write(paid, _) = resolve(&review, Some(payout(2)), &seen, "ada", NOW) else { panic!() };
+    let taken_back = written(&paid, &event(30, 30, lost("re_1")));
+    assert_eq!(stands(&taken_back), (State::Failed, Some("re_1")));
 }
 
 /// Two that failed: the one that is stored is meant, wherever it stands in the list.

@@ -1,10 +1,11 @@
 //! Events: once, in the provider's order, and never back.
 
-use super::{NOW, failed, in_state, payout, pending, succeeded, waits, with};
+use super::{NOW, TIMING, failed, in_state, payout, pending, succeeded, waits, with};
 use protocol::expect::Expect;
 use protocol::refund::{
     EVENTS_KEPT, Refund,
     payout::{Finding, STATES, State},
+    person::{Resolve, Retry, Seen, resolve, retry},
     terms::Terms,
     trail::What,
     webhook::{Apply, Event, Ignored, apply},
@@ -64,24 +65,57 @@ fn any_order_of_events_ends_alike() {
 }
 
 #[test]
-fn an_event_about_a_payout_that_never_was_is_ignored_and_so_is_one_that_an_earlier_one_failed() {
+fn an_event_about_a_payout_that_never_was_is_ignored() {
     let successor = with(|payout| payout.number = 2);
     let of = |number, finding| Event { payout: payout(number), ..event(1, 1, finding) };
     for (item, event) in [
         (&pending(), of(1, succeeded())),
         (&successor, of(0, succeeded())),
         (&successor, of(3, succeeded())),
-        (&successor, of(1, failed())),
+        (&successor, of(3, failed())),
     ] {
         assert_eq!(apply(item, &event, NOW), Apply::Ignore(Ignored::NotCurrent), "{event:?}");
     }
+}
+
+/// That an earlier payout failed is kept, once, and changes nothing: what is said of its object otherwise comes late, whenever
+/// that was made, and does not stop the successor.
+#[test]
+fn the_failure_of_an_earlier_payout_is_its_end() {
+    for before in STATES {
+        let item = with(|payout| (payout.number, payout.state) = (2, before));
+        let of = |id, finding| Event { payout: payout(1), ..event(id, id.into(), finding) };
+        let next = applied(&item, &of(5, failed()));
+        assert_eq!((next.payout.as_ref(), next.version), (item.payout.as_ref(), item.version + 1), "{before:?}");
+        let told = next.trail.0.last().unwrap();
+        assert_eq!((told.what, told.about.payout), (What::Event, Some(1)));
+        assert_eq!((told.about.code.as_deref(), told.about.reference.as_deref()), (Some("failed"), Some("re_1")));
+        assert_eq!(apply(&next, &of(5, failed()), NOW), Apply::Ignore(Ignored::Repeated));
+        assert_eq!(apply(&next, &of(6, failed()), NOW), Apply::Ignore(Ignored::NotCurrent), "it is known");
+        for (id, finding) in [(1, waits()), (2, succeeded()), (7, succeeded())] {
+            assert_eq!(apply(&next, &of(id, finding), NOW), Apply::Ignore(Ignored::OutOfOrder), "{id}");
+        }
+        // Another object of it is another payment.
+        let other = Finding::Succeeded { reference: "re_2".into() };
+        assert!(matches!(apply(&next, &of(3, other), NOW), Apply::GivenUp(..)), "{before:?}");
+    }
+}
+
+/// A payout failed while it was current, and was retried: the provider's word from before that comes late.
+#[test]
+fn what_is_said_late_of_a_payout_that_failed_and_was_retried_does_not_stop_its_successor() {
+    let submitted = applied(&in_state(State::Due), &event(1, 10, waits()));
+    let failed = applied(&submitted, &event(2, 30, failed()));
+    let later = TIMING.payout_busy_until(NOW);
+    let Retry::Write(retried, ..) = retry(&failed, payout(1), "ada", later, &TIMING) else { panic!() };
+    assert_eq!(apply(&retried, &event(3, 20, succeeded()), NOW), Apply::Ignore(Ignored::OutOfOrder));
 }
 
 /// The provider has an earlier payout after all: kept in the trail, once, and nobody calls for the current one any more.
 #[test]
 fn an_earlier_payout_that_was_paid_is_kept_and_stops_its_successor() {
     for (before, after) in
-        STATES.into_iter().zip([State::Review, State::Submitted, State::Paid, State::Failed, State::Review])
+        STATES.into_iter().zip([State::Review, State::Submitted, State::Paid, State::Review, State::Review])
     {
         for finding in [succeeded(), waits()] {
             let item = with(|payout| (payout.number, payout.state) = (2, before));
@@ -95,7 +129,18 @@ fn an_earlier_payout_that_was_paid_is_kept_and_stops_its_successor() {
             assert_eq!(lines[0].about.reference.as_deref(), told.finding.reference());
             // What is told of the refund's state is told last: whoever reports a change looks there.
             let review = lines.get(1).map(|line| (line.what, line.about.payout));
-            assert_eq!(review, (before == State::Due).then_some((What::Review, Some(2))));
+            let stops = matches!(before, State::Due | State::Failed);
+            assert_eq!(review, stops.then_some((What::Review, Some(2))));
+            if stops {
+                let payout = next.payout.as_ref().unwrap();
+                let reason = payout.reason.as_ref().unwrap();
+                assert!(reason.code == "earlier_payout_found" && reason.detail.contains("re_1"), "{reason:?}");
+                // Nobody retries it, and a person can say what was paid.
+                let retried = retry(&next, super::payout(2), "ada", u64::MAX, &TIMING);
+                assert_eq!((payout.failed_ms, retried), (None, Retry::NotFailed(State::Review)));
+                let seen = Seen::Paid { reference: "re_1".into() };
+                assert!(matches!(resolve(&next, Some(super::payout(2)), &seen, "ada", NOW), Resolve::Write(..)));
+            }
             assert_eq!(apply(&next, &told, NOW), Apply::Ignore(Ignored::RepeatedGivenUp));
         }
     }
@@ -119,8 +164,9 @@ fn an_event_about_the_object_that_pays_is_about_the_current_payout() {
     let mut foreign = event(1, 1, failed());
     foreign.payout.refund.nonce = protocol::ids::Nonce([0; 5]);
     let no_object = with(|payout| (payout.number, payout.state) = (2, State::Review));
-    for (item, event) in [(&paid, event(1, 1, other)), (&paid, foreign), (&no_object, event(1, 1, failed()))] {
-        assert_eq!(apply(item, &event, NOW), Apply::Ignore(Ignored::NotCurrent), "{event:?}");
+    assert_eq!(apply(&paid, &foreign, NOW), Apply::Ignore(Ignored::NotCurrent));
+    for (item, event) in [(&paid, event(1, 1, other)), (&no_object, event(1, 1, failed()))] {
+        assert_eq!(applied(item, &event).payout, item.payout, "{event:?}");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
         ACCEPTED, AMOUNT, CALLER, CREATED_BY, CURRENCY, DECIDED_AT, DECIDED_BY, DECISION, DUE, EVENT_RANK, EVENT_TIME,
         EVENTS, FAILED_AT, FIRST_CALL, HASH, HASH_VERSION, ID, INDEX_PK, INDEX_SK, KEY, NOTE, ORDER, PAYMENT,
         PAYOUT_AMOUNT, PAYOUT_CALLS, PAYOUT_ID, PAYOUT_NUMBER, PAYOUT_STATE, PK, PROJECT, REASON_CODE, REASON_DETAIL,
-        REFERENCE, REFUND_SK, SK, STATUS, TRAIL, VERSION, WHY, refund_pk, refunds_pk, refunds_sk,
+        REFERENCE, REFUND_SK, SK, STATUS, TRAIL, VERSION, WHY, WRITER, refund_pk, refunds_pk, refunds_sk,
     },
 };
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -157,6 +157,9 @@ pub(crate) fn encode(refund: &Refund) -> Item {
         (WHY.to_owned(), s(refund.request.reason.as_str())),
         (VERSION.to_owned(), n(refund.version)),
     ]);
+    if let Some(writer) = &refund.writer {
+        item.insert(WRITER.to_owned(), b(&writer.0));
+    }
     if let Some(note) = &refund.request.note {
         item.insert(NOTE.to_owned(), s(note));
     }
@@ -264,7 +267,7 @@ fn read_payout(item: &Item, id: RefundId, approved: bool) -> Result<Option<Payou
         due_ms: get_n(item, DUE)?,
         first_call_ms,
         calls,
-        caller: item.contains_key(CALLER).then(|| get_bytes(item, CALLER)).transpose()?.map(OwnerToken),
+        caller: owner(item, CALLER)?,
         failed_ms: maybe_n(item, FAILED_AT)?,
         reference: opt_s(item, REFERENCE)?,
         reason: read_reason(item)?,
@@ -284,6 +287,10 @@ fn read_request(item: &Item) -> Result<RefundRequest, StoreError> {
     })
 }
 
+fn owner(item: &Item, name: &str) -> Result<Option<OwnerToken>, StoreError> {
+    Ok(item.contains_key(name).then(|| get_bytes(item, name)).transpose()?.map(OwnerToken))
+}
+
 /// Reads a refund item, from the table or from a stream image.
 pub(crate) fn decode(item: &Item) -> Result<Refund, StoreError> {
     let id = id(item)?;
@@ -301,6 +308,7 @@ pub(crate) fn decode(item: &Item) -> Result<Refund, StoreError> {
         decision,
         events: list(item, EVENTS, |value| value.as_s().ok().cloned())?,
         trail: Trail(list(item, TRAIL, read_line)?),
+        writer: owner(item, WRITER)?,
         version: get_n(item, VERSION)?,
     })
 }

@@ -343,6 +343,7 @@ async fn a_refund_of_an_earlier_version_is_read_and_listed() {
             by: by("backend"),
             about: About::default(),
         }]),
+        writer: None,
         version: 1,
     };
     assert_eq!(store.refund(pending.id).await.unwrap().as_ref(), Some(&pending));

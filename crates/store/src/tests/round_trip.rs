@@ -167,9 +167,16 @@ fn refund() -> impl Strategy<Value = Refund> {
     let decided = (text(), any::<u64>(), any::<[u8; 5]>(), option::of(payout()));
     let names = (text(), text(), text(), any::<[u8; 5]>());
     let hash = (any::<u8>(), any::<[u8; 32]>()).prop_map(|(version, hash)| Fingerprint { version, hash });
-    let rest = (collection::vec(text(), 0..3), trail(), any::<u32>(), any::<u64>());
+    let writer = option::of(any::<[u8; 16]>().prop_map(OwnerToken));
+    let rest = (collection::vec(text(), 0..3), trail(), writer, any::<u32>(), any::<u64>());
     (names, hash, request, option::of(decided), rest).prop_map(
-        |((project, key, created_by, nonce), fingerprint, request, decided, (events, trail, version, at_ms))| {
+        |(
+            (project, key, created_by, nonce),
+            fingerprint,
+            request,
+            decided,
+            (events, trail, writer, version, at_ms),
+        )| {
             let (decision, payout) = match decided {
                 None => (None, None),
                 Some((by, at_ms, nonce, payout)) => {
@@ -191,6 +198,7 @@ fn refund() -> impl Strategy<Value = Refund> {
                 payout,
                 events,
                 trail,
+                writer,
                 version,
             }
         },

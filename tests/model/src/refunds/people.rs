@@ -13,6 +13,7 @@ use super::{
 use crate::{shared::Shared, trace::Do};
 use protocol::{
     expect::Expect,
+    ids::OwnerToken,
     machine::{
         Machine, Step,
         change_payout::{self, Ask, ChangePayout},
@@ -30,6 +31,9 @@ use protocol::{
         webhook::Event,
     },
 };
+
+/// The token of whoever changes a payout: each change is one step here, so nobody asks whose write it was.
+const ANYBODY: OwnerToken = OwnerToken([0; 16]);
 
 impl Refunds {
     pub(super) fn sits_down(&self, item: &Refund, who: usize) -> Desk {
@@ -203,7 +207,7 @@ impl Refunds {
     /// A change by a person or an event, to its end. `sent`: the copy after it is sent.
     fn change(&self, world: &mut World, ask: Ask, sent: bool) {
         let now = world.later();
-        let mut machine = ChangePayout::new(ask, TIMING);
+        let mut machine = ChangePayout::new(ask, ANYBODY, TIMING);
         let mut outcome = change_payout::Outcome::Start;
         while let Step::Go(next, effects) = machine.step(outcome, now) {
             machine = next;

@@ -177,9 +177,10 @@ const REFUSED: u64 = NOW + 3 * TIMING.payout_window;
 /// The same, and they are gone.
 const CALLERS_GONE: u64 = 0;
 
-/// The same refund with its times made equal and without its trail, which steers nothing.
+/// The same refund with its times made equal, and without its trail, which steers what more than one object of the
+/// provider's comes to, and that is not here.
 fn timeless(item: Refund) -> Refund {
-    let mut item = Refund { trail: Trail::default(), ..item };
+    let mut item = Refund { trail: Trail::default(), writer: None, ..item };
     // Only whether an id is there is ever asked.
     item.events.sort_unstable();
     if let Some(payout) = &mut item.payout {
