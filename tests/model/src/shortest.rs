@@ -4,12 +4,12 @@
 //! of several blocks, so its paths are not the shortest. This is a plain level-by-level search over the same `Model`;
 //! it keeps the states of one level and, for all others, 64 bits and the step that led there.
 
-use crate::trace::{Tell, Trace};
-use stateright::{Expectation, Model};
-use std::{
-    collections::HashSet,
-    hash::{DefaultHasher, Hash, Hasher},
+use crate::{
+    shared::hash_of,
+    trace::{Tell, Trace},
 };
+use stateright::{Expectation, Model};
+use std::{collections::HashSet, hash::Hash};
 
 /// How a property comes to be violated, or a state to be reached.
 #[derive(Clone, Debug)]
@@ -21,12 +21,6 @@ pub struct Counterexample<A> {
     /// Distinct states seen until then.
     pub states: usize,
     first: usize,
-}
-
-fn key<S: Hash>(state: &S) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    state.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The shortest list of steps after which an `always` property fails whose name begins with `of`; `None` when none does,
@@ -82,7 +76,7 @@ where
         Some(Counterexample { property, steps, states: came.len(), first: at })
     };
     for state in model.init_states() {
-        seen.insert(key(&state));
+        seen.insert(hash_of(&state));
         came.push((came.len(), None));
         if let Some(property) = found(&state) {
             return back(&came, property, came.len() - 1);
@@ -96,7 +90,7 @@ where
             model.actions(&state, &mut actions);
             for action in actions.drain(..) {
                 let Some(next) = model.next_state(&state, action.clone()) else { continue };
-                if seen.insert(key(&next)) {
+                if seen.insert(hash_of(&next)) {
                     came.push((at, Some(action)));
                     if let Some(property) = found(&next) {
                         return back(&came, property, came.len() - 1);

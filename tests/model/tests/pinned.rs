@@ -6,12 +6,15 @@ use stateright::Model;
 use std::{
     collections::BTreeSet,
     hash::Hash,
+    mem,
+    num::NonZero,
     sync::{Mutex, PoisonError},
+    thread,
     time::Instant,
 };
 
 const COUNTS: &str = include_str!("counts.txt");
-/// One search at a time: each uses every core.
+/// One test's searches at a time: they use every core.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// How many faults more than usual a search may have: `MODEL_MORE_FAULTS`.
@@ -19,28 +22,58 @@ pub(crate) fn more_faults() -> usize {
     std::env::var("MODEL_MORE_FAULTS").map_or(0, |text| text.parse().expect("MODEL_MORE_FAULTS: a number"))
 }
 
+/// A search that is to be made.
+type Search = Box<dyn FnOnce() -> Searched + Send>;
+
 /// The lines of one test, and what they met.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Pinned {
+    planned: Vec<(String, Search)>,
     wrong: Vec<String>,
     violated: Vec<String>,
-    pub(crate) reached: BTreeSet<&'static str>,
+    reached: BTreeSet<&'static str>,
     searched: BTreeSet<String>,
     states: usize,
 }
 
 impl Pinned {
-    /// Searches a model to its end and compares the count with the line of this name.
+    /// Plans to search a model to its end and to compare the count with the line of this name.
     pub(crate) fn search<M>(&mut self, name: &str, model: M)
     where
         M: Model + Send + Sync + 'static,
         M::State: Hash + Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static,
         M::Action: Clone + PartialEq + std::fmt::Debug,
     {
+        self.planned.push((name.to_owned(), Box::new(|| exhaust(model))));
+    }
+
+    /// Makes the planned searches, one on each core; what they met.
+    pub(crate) fn reached(&mut self) -> BTreeSet<&'static str> {
+        self.reached.clear();
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let from = Instant::now();
-        let Searched { states, generated, violated, reached } = exhaust(model);
-        println!("{name}: {states} states, {generated} generated, {:.1} s", from.elapsed().as_secs_f32());
+        // Taken from the end, so in the planned order.
+        self.planned.reverse();
+        let planned = Mutex::new(mem::take(&mut self.planned));
+        let next = || planned.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let found = Mutex::new(&mut *self);
+        thread::scope(|threads| {
+            for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+                threads.spawn(|| {
+                    while let Some((name, search)) = next() {
+                        let from = Instant::now();
+                        let searched = search();
+                        let seconds = from.elapsed().as_secs_f32();
+                        found.lock().unwrap_or_else(PoisonError::into_inner).note(name, searched, seconds);
+                    }
+                });
+            }
+        });
+        self.reached.clone()
+    }
+
+    fn note(&mut self, name: String, searched: Searched, seconds: f32) {
+        let Searched { states, generated, violated, reached } = searched;
+        println!("{name}: {states} states, {generated} generated, {seconds:.1} s");
         if !violated.is_empty() {
             println!("{name}: VIOLATED {violated:?}");
             self.violated.push(format!("{name}: {violated:?}"));
@@ -52,13 +85,16 @@ impl Pinned {
             self.wrong.push(line);
         }
         self.reached.extend(reached);
-        self.searched.insert(name.to_owned());
+        self.searched.insert(name);
         self.states += states;
     }
 
     /// Fails if a rule was violated, a count is another than the pinned one, or a pinned search of these worlds (the
     /// words before the first comma) was not made.
-    pub(crate) fn judge(&self) {
+    pub(crate) fn judge(&mut self) {
+        if !self.planned.is_empty() {
+            self.reached();
+        }
         println!("{} searches, {} states", self.searched.len(), self.states);
         assert!(self.violated.is_empty(), "violated; `shortest` tells how:\n{}", self.violated.join("\n"));
         assert!(self.wrong.is_empty(), "counts changed; if that is right, counts.txt says:\n{}", self.wrong.join("\n"));

@@ -74,7 +74,8 @@ pub struct Payout {
     /// write the same. There while the payout is due.
     pub caller: Option<OwnerToken>,
     /// When it was refused or recorded as failed, in ms. Of a payout that is due it says that a call was refused, and
-    /// that none may follow ([`Payout::refused`]).
+    /// that none may follow ([`Payout::refused`]); of one in review with a reference, that this object failed, which is its
+    /// end, though another one paid or may have.
     pub failed_ms: Option<u64>,
     /// The provider's id of it: there once the provider has an object for it.
     pub reference: Option<String>,
@@ -111,10 +112,11 @@ impl Payout {
         self.failed_ms.zip(self.reason.as_ref()).filter(|_| self.state == State::Due)
     }
 
-    /// This payout in review, for this reason: nobody calls for it, and nobody may retry it.
+    /// This payout in review, for this reason: nobody calls for it, and nobody may retry it. That its object failed stays
+    /// known.
     #[must_use]
     pub(crate) fn in_review(self, reason: Reason) -> Self {
-        Self { state: State::Review, caller: None, failed_ms: None, reason: Some(reason), ..self }
+        Self { state: State::Review, caller: None, reason: Some(reason), ..self }
     }
 
     /// This payout, due, with the mark that a call of it was refused; `None` if it has that already.
@@ -208,6 +210,7 @@ impl Finding {
 /// | submitted | = | paid | failed | = | review | review |
 /// | paid | = | = | failed | = | = | = |
 /// | review | =, or with the object | paid | failed | = | = | =, or review with the object |
+/// | review, its object failed | = | =, or paid if another | failed | = | = | = |
 /// | failed, the provider had it | =, or review if another | =, or paid if another | = | = | = | =, or review if another |
 /// | failed, refused or a person's word | review | paid | failed | = | = | review |
 ///
@@ -233,6 +236,8 @@ pub fn hear(stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
     let (none, another) = (stored.reference.is_none(), is_another(stored, finding));
     let state = match (stored.state, finding) {
         (_, Finding::Failed { .. }) if another => return None,
+        // An answer from before it failed comes late.
+        (State::Review, Finding::Succeeded { .. }) if stored.failed_ms.is_some() && !none && !another => return None,
         (State::Due, Finding::Pending { .. }) => State::Submitted,
         (State::Due | State::Submitted | State::Review, Finding::Succeeded { .. }) => State::Paid,
         (State::Due | State::Submitted | State::Review | State::Paid, Finding::Failed { .. }) => State::Failed,

@@ -10,18 +10,12 @@ use super::{
 };
 use crate::{
     faults::Budget,
+    shared::hash_of,
     trace::{Do, Tell, TraceStep},
 };
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Steps of a fair run at most; the longest seen takes a tenth of it.
 const STEPS_MAX: usize = 300;
-
-fn key(world: &World) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    world.hash(&mut hasher);
-    hasher.finish()
-}
 
 impl Messages {
     /// Whether a fair run from here ends with every accepted chunk done.
@@ -29,7 +23,7 @@ impl Messages {
         let mut here = self.fault_free(world);
         let mut seen = Vec::new();
         for _ in 0..STEPS_MAX {
-            let now = key(&here);
+            let now = hash_of(&here);
             if self.drained.knows(now) {
                 self.drained.learn(&seen);
                 return true;

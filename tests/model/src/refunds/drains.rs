@@ -10,19 +10,13 @@ use super::{
 };
 use crate::{
     faults::Budget,
+    shared::hash_of,
     trace::{Do, Tell, TraceStep},
 };
 use protocol::refund::Status;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Steps of a fair run at most.
 const STEPS_MAX: usize = 200;
-
-fn key(world: &World) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    world.hash(&mut hasher);
-    hasher.finish()
-}
 
 /// Whether an approved refund's payout is at an end, as far as the queue is concerned.
 fn ended(world: &World) -> bool {
@@ -34,7 +28,7 @@ impl Refunds {
         let mut here = Self::fault_free(world);
         let mut seen = Vec::new();
         for _ in 0..STEPS_MAX {
-            let now = key(&here);
+            let now = hash_of(&here);
             if self.drained.knows(now) {
                 self.drained.learn(&seen);
                 return true;
