@@ -160,7 +160,7 @@ pub const WEBHOOK_OUTCOMES: [Word; 9] = [
     word("not_current", "It is about a payout that has a successor, or that never was; nothing changes."),
     word(
         "given_up",
-        "The same, but it says that the payout was paid or may be: a person must look. A successor that is due is in review.",
+        "The same, but it says that the payout was paid or may be: a person must look. A successor that is due or failed is in review.",
     ),
     word("not_ours", "It is about a refund that was not made here; nothing changes."),
     word("unknown_type", "It is of a type that says nothing about payouts; nothing changes."),

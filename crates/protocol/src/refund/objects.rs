@@ -70,7 +70,7 @@ impl Line {
     }
 
     /// Whether it tells that the object which it is about failed.
-    fn tells_of_failure(&self) -> bool {
+    pub(crate) fn tells_of_failure(&self) -> bool {
         let told = matches!(self.about.code.as_deref(), Some(FAILED | OTHER_FAILED));
         self.what == What::Failed || (self.what == What::Event && told)
     }
@@ -80,6 +80,15 @@ impl Trail {
     /// Whether this object failed, which is its end: an event that says otherwise comes late.
     pub(crate) fn tells_that_failed(&self, reference: &str) -> bool {
         self.0.iter().any(|line| line.is_of(reference) && line.tells_of_failure())
+    }
+
+    /// The last that is known of an object of a payout that has a successor: that it failed, or that it did not.
+    pub(crate) fn last_word(&self, reference: &str) -> Option<&Line> {
+        let told = |line: &&Line| {
+            let found = line.what == What::Event && line.about.code.as_deref() == Some(EARLIER_FOUND);
+            line.is_of(reference) && (found || line.tells_of_failure())
+        };
+        self.0.iter().rev().find(told)
     }
 
     /// Whether this object is known to have paid besides another one.
@@ -104,8 +113,12 @@ impl Trail {
             let found = line.what == What::Event && line.about.code.as_deref() == Some(EARLIER_FOUND);
             found && line.about.payout.is_some_and(|number| number < payout)
         };
-        let mut objects = self.0.iter().filter(earlier).filter_map(|line| line.about.reference.as_deref());
-        objects.find(|object| failed != Some(*object) && !self.tells_that_failed(object))
+        let mut found = self.0.iter().enumerate().filter(|(_, line)| earlier(line));
+        found.find_map(|(at, line)| {
+            let object = line.about.reference.as_deref().filter(|object| failed != Some(*object))?;
+            let ended = self.0.iter().skip(at).any(|line| line.is_of(object) && line.tells_of_failure());
+            (!ended).then_some(object)
+        })
     }
 
     /// Whether it was a person who said that this payout was paid, and by which object.

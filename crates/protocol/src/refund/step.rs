@@ -209,7 +209,7 @@ fn unclear(code: &str, detail: String) -> Finding {
 }
 
 /// What follows when a call was refused and no listing shows the payout. It is believed if there was no other call
-/// ([`hear`] judges that again from the item that is written over). Else a person has to look (`otherwise`), once
+/// ([`super::payout::hear`] judges that again from the item that is written over). Else a person has to look (`otherwise`), once
 /// everybody is gone who announced a call before the mark was written: by then whatever they made is there to be seen.
 fn after_refusal(payout: &Payout, reason: &Reason, otherwise: Finding, now_ms: u64, timing: &Timing) -> Found {
     match payout.refused() {

@@ -103,6 +103,8 @@ pub struct About {
     pub reference: Option<String>,
     /// Why it failed, is in review or was refused, in one word; of an event, what it said.
     pub code: Option<String>,
+    /// When the provider made the event that says so, in whole seconds.
+    pub created_s: Option<u64>,
 }
 
 impl About {
@@ -114,6 +116,7 @@ impl About {
             payout: Some(payout.number),
             reference: payout.reference.clone().filter(|_| found),
             code: payout.reason.as_ref().filter(|_| found).map(|reason| reason.code.clone()),
+            created_s: None,
         }
     }
 }

@@ -93,7 +93,7 @@ pub enum Apply {
 ///
 /// One that says that an earlier payout was paid, or may be, is kept in the trail whatever the current one is. If that is
 /// still due, nobody calls for it any more, and if it failed, nobody retries it: either would be a second payment, so a
-/// person looks first. That an object of an earlier payout failed is kept too, once: an event that says otherwise comes
+/// person looks first. That an object of an earlier payout failed is kept too, once, and an event from before that comes
 /// late.
 #[must_use]
 pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
@@ -106,19 +106,7 @@ pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
     let its_object = payout.reference.is_some() && payout.reference.as_deref() == event.finding.reference();
     if event.payout != current && !(event.payout.refund == stored.id && its_object) {
         let earlier = event.payout.refund == stored.id && (1..payout.number).contains(&event.payout.number);
-        let ended = known(event, |object| stored.trail.tells_that_failed(object));
-        return match (&event.finding, earlier) {
-            (_, true) if event.finding.is_alive() && ended => Apply::Ignore(Ignored::OutOfOrder),
-            (_, true) if event.finding.is_alive() => {
-                Apply::GivenUp(Box::new(given_up(stored, payout, event, now_ms)), stored.expect(current))
-            }
-            (Finding::Failed { .. }, true) if !ended => {
-                let mut next = told(stored, event, FAILED, By::Event(event.id.clone()), now_ms);
-                keep(&mut next, event);
-                Apply::Write(Box::new(next), stored.expect(current))
-            }
-            _ => Apply::Ignore(Ignored::NotCurrent),
-        };
+        return if earlier { of_earlier(stored, payout, event, now_ms) } else { Apply::Ignore(Ignored::NotCurrent) };
     }
     // Events have an order among those about one object, and failed is the end of each.
     let (order, another) = (event.order(), is_another(payout, &event.finding));
@@ -139,7 +127,10 @@ pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
         Some(heard) => {
             let before = if doubled { told(stored, event, DOUBLED, by.clone(), now_ms) } else { stored.clone() };
             let what = line_of(heard.state);
-            let next = before.changed(Payout { applied: Some(order), ..heard }, what, by, now_ms);
+            let mut next = before.changed(Payout { applied: Some(order), ..heard }, what, by, now_ms);
+            if let Some(line) = next.trail.0.last_mut() {
+                line.about.created_s = Some(event.created_s);
+            }
             // One write, whatever its lines.
             Refund { version: stored.version.saturating_add(1), ..next }
         }
@@ -159,6 +150,31 @@ pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
     keep(&mut next, event);
     let (next, expect) = (Box::new(next), stored.expect(current));
     if doubled || unnamed { Apply::Doubled(next, expect) } else { Apply::Write(next, expect) }
+}
+
+/// Decides about an event of an earlier payout, whose object's last word is in the trail. Where nobody knows which came
+/// first, since a listing told of the failure, what is said to be paid is believed.
+fn of_earlier(stored: &Refund, payout: &Payout, event: &Event, now_ms: u64) -> Apply {
+    let expect = stored.expect(PayoutId { refund: stored.id, number: payout.number });
+    let last = event.finding.reference().and_then(|object| stored.trail.last_word(object));
+    let made_s = last.and_then(|line| line.about.created_s);
+    let failed = last.is_some_and(Line::tells_of_failure);
+    match event.finding {
+        // Within one second, failed comes last.
+        Finding::Pending { .. } | Finding::Succeeded { .. } if failed && made_s >= Some(event.created_s) => {
+            Apply::Ignore(Ignored::OutOfOrder)
+        }
+        Finding::Failed { .. } if !failed && made_s > Some(event.created_s) => Apply::Ignore(Ignored::OutOfOrder),
+        Finding::Pending { .. } | Finding::Succeeded { .. } => {
+            Apply::GivenUp(Box::new(given_up(stored, payout, event, now_ms)), expect)
+        }
+        Finding::Failed { .. } if !failed => {
+            let mut next = told(stored, event, FAILED, By::Event(event.id.clone()), now_ms);
+            keep(&mut next, event);
+            Apply::Write(Box::new(next), expect)
+        }
+        Finding::Failed { .. } | Finding::Refused(_) | Finding::Unclear { .. } => Apply::Ignore(Ignored::NotCurrent),
+    }
 }
 
 /// What a repeat of an applied event is, by the line that it left.
@@ -192,6 +208,7 @@ fn told(stored: &Refund, event: &Event, code: &str, by: By, now_ms: u64) -> Refu
         payout: Some(event.payout.number),
         reference: event.finding.reference().map(String::from),
         code: Some(String::from(code)),
+        created_s: Some(event.created_s),
     };
     let mut next = stored.clone();
     next.version = next.version.saturating_add(1);

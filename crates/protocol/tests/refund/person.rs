@@ -104,6 +104,7 @@ fn the_trail_keeps_what_became_of_a_payout_that_has_a_successor() {
         payout,
         reference: reference.map(Into::into),
         code: code.map(Into::into),
+        created_s: None,
     };
     let expected = [
         (What::Created, about(None, None, None)),

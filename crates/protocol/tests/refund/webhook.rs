@@ -6,6 +6,7 @@ use protocol::refund::{
     EVENTS_KEPT, Refund,
     payout::{Finding, STATES, State},
     person::{Resolve, Retry, Seen, resolve, retry},
+    step::record,
     terms::Terms,
     trail::What,
     webhook::{Apply, Event, Ignored, apply},
@@ -78,10 +79,10 @@ fn an_event_about_a_payout_that_never_was_is_ignored() {
     }
 }
 
-/// That an earlier payout failed is kept, once, and changes nothing: what is said of its object otherwise comes late, whenever
-/// that was made, and does not stop the successor.
+/// That an earlier payout failed is kept, once, and changes nothing: what was said of its object before that comes late, and
+/// does not stop the successor.
 #[test]
-fn the_failure_of_an_earlier_payout_is_its_end() {
+fn the_failure_of_an_earlier_payout_is_kept_and_what_was_said_before_it_comes_late() {
     for before in STATES {
         let item = with(|payout| (payout.number, payout.state) = (2, before));
         let of = |id, finding| Event { payout: payout(1), ..event(id, id.into(), finding) };
@@ -92,9 +93,15 @@ fn the_failure_of_an_earlier_payout_is_its_end() {
         assert_eq!((told.about.code.as_deref(), told.about.reference.as_deref()), (Some("failed"), Some("re_1")));
         assert_eq!(apply(&next, &of(5, failed()), NOW), Apply::Ignore(Ignored::Repeated));
         assert_eq!(apply(&next, &of(6, failed()), NOW), Apply::Ignore(Ignored::NotCurrent), "it is known");
-        for (id, finding) in [(1, waits()), (2, succeeded()), (7, succeeded())] {
-            assert_eq!(apply(&next, &of(id, finding), NOW), Apply::Ignore(Ignored::OutOfOrder), "{id}");
+        // Within one second the failure comes last.
+        let same = Event { id: "evt_9".into(), ..of(5, succeeded()) };
+        for event in [of(1, waits()), of(2, succeeded()), same] {
+            assert_eq!(apply(&next, &event, NOW), Apply::Ignore(Ignored::OutOfOrder), "{event:?}");
         }
+        // What is said afterwards would be a wonder, but it would be money; and it may fail again.
+        let Apply::GivenUp(found, _) = apply(&next, &of(7, succeeded()), NOW) else { panic!("{before:?}") };
+        assert_eq!(apply(&found, &of(6, failed()), NOW), Apply::Ignore(Ignored::OutOfOrder));
+        assert_eq!(applied(&found, &of(8, failed())).version, found.version + 1);
         // Another object of it is another payment.
         let other = Finding::Succeeded { reference: "re_2".into() };
         assert!(matches!(apply(&next, &of(3, other), NOW), Apply::GivenUp(..)), "{before:?}");
@@ -109,6 +116,11 @@ fn what_is_said_late_of_a_payout_that_failed_and_was_retried_does_not_stop_its_s
     let later = TIMING.payout_busy_until(NOW);
     let Retry::Write(retried, ..) = retry(&failed, payout(1), "ada", later, &TIMING) else { panic!() };
     assert_eq!(apply(&retried, &event(3, 20, succeeded()), NOW), Apply::Ignore(Ignored::OutOfOrder));
+    assert!(matches!(apply(&retried, &event(3, 31, succeeded()), NOW), Apply::GivenUp(..)));
+    // By a listing, which says not when: it may be money.
+    let (failed, _) = record(&submitted, payout(1), &super::failed(), NOW).unwrap();
+    let Retry::Write(retried, ..) = retry(&failed, payout(1), "ada", later, &TIMING) else { panic!() };
+    assert!(matches!(apply(&retried, &event(3, 20, succeeded()), NOW), Apply::GivenUp(..)));
 }
 
 /// The provider has an earlier payout after all: kept in the trail, once, and nobody calls for the current one any more.

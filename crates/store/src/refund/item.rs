@@ -31,7 +31,7 @@ use protocol::{
 };
 
 /// Attributes that a refund may lack: its note, its decision, its payout, and what has not happened to the payout.
-const OPTIONAL: [&str; 20] = [
+const OPTIONAL: [&str; 21] = [
     NOTE,
     DECIDED_BY,
     DECIDED_AT,
@@ -52,13 +52,16 @@ const OPTIONAL: [&str; 20] = [
     EVENT_RANK,
     EVENTS,
     TRAIL,
+    WRITER,
 ];
 
-/// The members of a line that is about a payout: its text, the payout's number, the provider's id of it, and why.
+/// The members of a line that is about a payout: its text, the payout's number, the provider's id of it, why, and when the
+/// provider made the event, in s.
 const LINE_TEXT: &str = "l";
 const LINE_PAYOUT: &str = "n";
 const LINE_REFERENCE: &str = "r";
 const LINE_CODE: &str = "c";
+const LINE_TIME: &str = "t";
 
 /// One line: when, what, and who (`a` an actor, `e` an event, each with its name; `p` the payout function). A text, as
 /// all lines were at first; a map with that text where the line is about a payout.
@@ -73,6 +76,7 @@ pub(super) fn line(line: &Line) -> AttributeValue {
         (LINE_PAYOUT, line.about.payout.map(n)),
         (LINE_REFERENCE, line.about.reference.as_ref().map(s)),
         (LINE_CODE, line.about.code.as_ref().map(s)),
+        (LINE_TIME, line.about.created_s.map(n)),
     ];
     let mut members: Item = about.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     if members.is_empty() {
@@ -89,6 +93,7 @@ fn read_line(value: &AttributeValue) -> Option<Line> {
                 payout: maybe_n(members, LINE_PAYOUT).ok()?,
                 reference: opt_s(members, LINE_REFERENCE).ok()?,
                 code: opt_s(members, LINE_CODE).ok()?,
+                created_s: maybe_n(members, LINE_TIME).ok()?,
             };
             (members.get(LINE_TEXT)?, about)
         }

@@ -307,7 +307,12 @@ async fn each_word_of_a_refund_of_an_earlier_version_is_read() {
             r#"{{"M": {{"l": {{"S": "{text}"}}, "n": {{"N": "1"}}, "r": {{"S": "re_3P"}}, "c": {{"S": "lost"}}}}}}"#
         );
         let refund = read(&FAILED.replace(line, &about)).await;
-        let about = About { payout: Some(1), reference: Some("re_3P".to_owned()), code: Some("lost".to_owned()) };
+        let about = About {
+            payout: Some(1),
+            reference: Some("re_3P".to_owned()),
+            code: Some("lost".to_owned()),
+            created_s: None,
+        };
         let by = By::Actor("ada@acme.example".to_owned());
         assert_eq!(refund.trail.0[1], Line { at_ms: 1_795_978_901_000, what, by, about }, "{word}");
     }

@@ -78,7 +78,8 @@ async fn a_full_trail_fits_an_item() {
     let (_, store) = database().await;
     let mut refund = pending("k", 1);
     for at_ms in 0..200 {
-        let about = About { payout: Some(9), reference: Some("r".repeat(255)), code: Some("c".repeat(64)) };
+        let (reference, code) = (Some("r".repeat(255)), Some("c".repeat(64)));
+        let about = About { payout: Some(9), reference, code, created_s: Some(u64::MAX) };
         refund.trail.push(Line { at_ms, what: What::Failed, by: By::Event("e".repeat(255)), about });
     }
     create(&store, &refund).await;

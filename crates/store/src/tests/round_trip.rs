@@ -148,8 +148,8 @@ fn payout() -> impl Strategy<Value = Payout> {
 fn trail() -> impl Strategy<Value = Trail> {
     let by = prop_oneof![text().prop_map(By::Actor), Just(By::Payout), text().prop_map(By::Event)];
     let what = prop::sample::select(What::ALL.to_vec());
-    let about = (option::of(any::<u16>()), option::of(text()), option::of(text()))
-        .prop_map(|(payout, reference, code)| About { payout, reference, code });
+    let about = (option::of(any::<u16>()), option::of(text()), option::of(text()), option::of(any::<u64>()))
+        .prop_map(|(payout, reference, code, created_s)| About { payout, reference, code, created_s });
     let line = (any::<u64>(), what, by, about).prop_map(|(at_ms, what, by, about)| Line { at_ms, what, by, about });
     collection::vec(line, 0..6).prop_map(Trail)
 }
