@@ -12,8 +12,8 @@ use std::{cell::RefCell, collections::BTreeSet};
 
 /// What the template's LogLevel may be.
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
-/// A function's least memory, in MB: the template's MemorySize, with which timeouts and costs were measured. A function gets
-/// processor time in proportion to it (AWS Lambda developer guide, "Configure Lambda function memory").
+/// A function's least memory, in MB: the template's MemorySize, with which README reckons the costs. A function has processor
+/// time in proportion to it (AWS Lambda developer guide, "Configure Lambda function memory").
 const MEMORY_MB: u64 = 512;
 /// Levels at which Lambda, told to write its log in JSON, lets our lines pass: one without a level, as a metric is, counts as
 /// INFO (AWS Lambda developer guide, "Log-level filtering"; docs/OBSERVABILITY.md, "Where they go").
