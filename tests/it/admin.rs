@@ -410,7 +410,7 @@ async fn what_is_missing_is_named_and_every_level_has_help() {
     assert_eq!(sendonce.run(&["--local", "projects", "list"]).await.code, 0);
     for (name, why) in [
         ("AWS_REGION", "no AWS region is set"),
-        ("AWS_SECRET_ACCESS_KEY", "no AWS credentials were found"),
+        ("AWS_SECRET_ACCESS_KEY", "of the AWS CLI, version 2, prints them"),
         ("TABLE_NAME", "no table is named: give --table NAME, set TABLE_NAME"),
     ] {
         sendonce.environment = full.clone();

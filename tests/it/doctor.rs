@@ -1,9 +1,16 @@
 //! The doctor: a deployment as it must be has nothing to say to it, and each setting that is broken is named, alone.
 
 use super::support::{DEAD, DELIVERIES, PARKING, PAYOUTS, PAYOUTS_DEAD};
-use crate::doctor_world::{API, World, lets};
+use crate::{
+    admin::Said,
+    doctor_world::{API, World, lets, operations},
+};
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_setting_that_is_broken_is_named_and_no_other() {
@@ -11,6 +18,31 @@ async fn each_setting_that_is_broken_is_named_and_no_other() {
     assert_eq!(world.wrong().await, [""; 0]);
     let looked_at = world.doctor(&[]).await.json(0)["looked_at"].as_u64().unwrap();
     assert!(looked_at > 70, "only {looked_at} settings were looked at");
+
+    // What a stack may have or not have without being another: nothing of it is told.
+    for (at, other) in [
+        ("/functions/s-payout/LoggingConfig", Value::Null),
+        ("/functions/s-payout/LoggingConfig/ApplicationLogLevel", json!("INFO")),
+        ("/functions/s-payout/MemorySize", json!(1_024)),
+        ("/mappings/s-relay/0/LastProcessingResult", json!("No records processed")),
+        ("/dynamodb/DescribeTable/Table/SSEDescription", json!({"Status": "DISABLED"})),
+    ] {
+        let before = world.aws.said.lock().unwrap().clone();
+        let (parent, member) = at.rsplit_once('/').unwrap();
+        world.aws.said.lock().unwrap().pointer_mut(parent).unwrap()[member] = other;
+        assert_eq!(world.wrong().await, [""; 0], "{at}");
+        *world.aws.said.lock().unwrap() = before;
+    }
+    for (function, origins) in
+        [("s-api", "https://a.example,https://b.example"), ("s-refunds", "https://b.example, https://a.example")]
+    {
+        world.aws.said.lock().unwrap()["functions"][function]["Environment"]["Variables"]["CORS_ORIGINS"] =
+            json!(origins);
+    }
+    assert_eq!(world.wrong().await, [""; 0], "the same origins in another order");
+    for function in ["s-api", "s-refunds"] {
+        world.aws.said.lock().unwrap()["functions"][function]["Environment"]["Variables"]["CORS_ORIGINS"] = json!("");
+    }
 
     // What Lambda and the table say, one broken at a time: where in the script, what it says then, who is named.
     let none: Value = json!([]);
@@ -33,6 +65,23 @@ async fn each_setting_that_is_broken_is_named_and_no_other() {
         ("/functions/s-refunds/Environment/Variables/SECRET_NAME".into(), other_secret, "function refunds SECRET_NAME"),
         ("/functions/s-deliver/Environment/Variables/SECRET_NAME".into(), json!("a b/{project}/{provider}"), "function deliver SECRET_NAME"),
         ("/functions/s-api/Environment/Variables/RUST_LOG".into(), json!("nonsense="), "function api RUST_LOG"),
+        ("/functions/s-payout/MemorySize".into(), json!(128), "function payout MemorySize"),
+        ("/functions/s-api/LoggingConfig/LogGroup".into(), json!("/aws/lambda/s-api"), "function api LoggingConfig.LogGroup"),
+        ("/functions/s-deliver/LoggingConfig/LogGroup".into(), json!("s-ApiLogs"), "function deliver LoggingConfig.LogGroup"),
+        ("/functions/s-audit/LoggingConfig/LogGroup".into(), json!("/aws/lambda/s-audit"), "function audit LoggingConfig.LogGroup"),
+        ("/functions/s-audit/LoggingConfig/ApplicationLogLevel".into(), json!("WARN"), "function audit LoggingConfig.ApplicationLogLevel"),
+        ("/functions/s-api/Environment/Variables/CORS_ORIGINS".into(), json!("https://a.example"), "function refunds CORS_ORIGINS"),
+        ("/functions/s-refunds/Environment/Variables/CORS_ORIGINS".into(), json!("https://a.example"), "function refunds CORS_ORIGINS"),
+        (format!("{relay}/LastProcessingResult"), json!("PROBLEM: Function call failed"), "mapping relay LastProcessingResult"),
+        (format!("{deliver}/LastProcessingResult"), json!("PROBLEM: Function call failed"), "mapping deliver LastProcessingResult"),
+        (
+            "/dynamodb/DescribeTable/Table".into(),
+            json!({
+                "DeletionProtectionEnabled": true,
+                "SSEDescription": {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": "arn:aws:kms:us-east-1:0:key/ours"},
+            }),
+            "table SSESpecification",
+        ),
         ("/functions/s-api/Handler".into(), json!("index.handler"), "function api Handler"),
         ("/functions/s-api/Architectures".into(), json!(["x86_64"]), "function api Architectures"),
         ("/functions/s-audit/Architectures".into(), json!([]), "function audit Architectures"),
@@ -288,7 +337,8 @@ async fn the_doctor_says_what_it_needs_and_what_the_stage_asks() {
     world.sendonce.environment.remove("STRIPE_URL");
     // Nobody takes silence about the rest for a good word.
     let said = world.doctor(&["--stage", "test"]).await.json(0);
-    assert_eq!(said["not_looked_at"].as_array().unwrap().len(), 6, "{said}");
+    assert_eq!(said["not_looked_at"].as_array().unwrap().len(), 8, "{said}");
+    assert_eq!(said["ended_by"], Value::Null, "{said}");
     let text =
         world.sendonce.with_input(&["--outputs", "-", "doctor", "--stage", "test"], &world.outputs.to_string()).await;
     let help = world.sendonce.run(&["doctor", "--help"]).await.out.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -296,13 +346,92 @@ async fn the_doctor_says_what_it_needs_and_what_the_stage_asks() {
         "the audit's schedule",
         "the HTTP API's routes and throttling",
         "roles and code",
+        "VPC, layers",
+        "limits of throughput",
         "the alarms",
         "logs are kept",
     ] {
         assert!(text.out.contains(unseen) && help.contains(unseen), "{unseen}: {text:?} {help}");
     }
-    // Whoever may not ask is told so, in Lambda's words.
+    // Whoever may not ask is told so, in Lambda's words, after what others said.
     world.sendonce.environment.insert("AWS_SECRET_ACCESS_KEY", "another".to_owned());
-    world.doctor(&["--stage", "test"]).await.failed("Lambda did not carry out GetFunctionConfiguration: 403 Forbidden");
+    let said = world.doctor(&["--stage", "test"]).await;
+    ended(&said, "Lambda did not carry out GetFunctionConfiguration: 403 Forbidden");
     world.app.stop().await;
+}
+
+/// A look that did not come to its end; what it had found. It says why, and that not all was done.
+#[track_caller]
+fn ended(said: &Said, why: &str) -> Value {
+    let answer = said.json(1);
+    assert!(answer["ended_by"].as_str().unwrap().contains(why) && said.err.contains(why), "{said:?}");
+    assert!(answer["looked_at"].as_u64().unwrap() > 20, "{said:?}");
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_lambda_does_not_answer_takes_nothing_back() {
+    let world = World::start().await;
+    let refuse = |refusals: Value| world.aws.said.lock().unwrap()["refusals"] = refusals;
+    let throttled = json!({"status": 429, "exception": "TooManyRequestsException"});
+    // It has its turn, though not at once.
+    let began = Instant::now();
+    refuse(json!([throttled, {"status": 503}, throttled, {"status": 500}]));
+    assert_eq!(world.wrong().await, [""; 0]);
+    assert!(began.elapsed() > Duration::from_millis(7_500), "it paused for {:?} in all", began.elapsed());
+    assert_eq!(world.aws.said.lock().unwrap()["refusals"], json!([]), "each was met");
+    // Not for ever. What was found before is said, by people's answer too.
+    world.set(DELIVERIES, QueueAttributeName::DelaySeconds, "5").await;
+    refuse(json!(vec![throttled; 5]));
+    let said = world.doctor(&[]).await;
+    let answer = ended(&said, "Lambda did not carry out GetFunctionConfiguration: 429 Too Many Requests");
+    assert_eq!(answer["wrong"][0]["setting"], "DelaySeconds", "{answer}");
+    let denied = json!({"status": 403, "exception": "AccessDeniedException"});
+    refuse(json!([denied]));
+    let text = world.sendonce.with_input(&["--outputs", "-", "doctor"], &world.outputs.to_string()).await;
+    let words = ["1 of", "DelaySeconds", "What comes after these was not looked at: Lambda did not carry out"];
+    assert!(text.code == 1 && words.iter().all(|words| text.out.contains(words)), "{text:?}");
+    world.set(DELIVERIES, QueueAttributeName::DelaySeconds, "0").await;
+    // A 404 that no exception explains is of somebody who did not understand the question, whichever it was.
+    let passed = json!({"status": 200});
+    for (before, operation) in [
+        (0, "GetFunctionConfiguration"),
+        (1, "GetPolicy"),
+        (2, "ListFunctionUrlConfigs"),
+        (4, "GetFunctionConcurrency"),
+    ] {
+        let mut refusals = vec![passed.clone(); before];
+        refusals.push(json!({"status": 404}));
+        refuse(json!(refusals));
+        let said = world.doctor(&[]).await;
+        let answer = ended(&said, &format!("Lambda did not carry out {operation}: 404 Not Found"));
+        assert_eq!(answer["wrong"], json!([]), "{answer}");
+    }
+    world.app.stop().await;
+}
+
+/// What the doctor reads of Lambda's answers, as its sources have it.
+const READS: [&str; 3] = [
+    include_str!("../../infra/admin/src/doctor/functions.rs"),
+    include_str!("../../infra/admin/src/doctor/lambda.rs"),
+    include_str!("../../infra/admin/src/doctor/mappings.rs"),
+];
+
+/// What is written like a member there and is none of an answer: two members of errors, and a value.
+const NO_MEMBERS: [&str; 3] = ["Message", "Type", "ReportBatchItemFailures"];
+
+#[test]
+fn every_member_that_is_read_is_in_the_table_that_is_compared_with_lambda_s_model() {
+    let listed: BTreeSet<&str> =
+        operations().flat_map(|[.., members]| members.split([' ', '.'])).filter(|name| !name.is_empty()).collect();
+    let sources = READS.map(|source| source.split("#[cfg(test)]").next().unwrap()).concat();
+    // `value["Member"]`, and lists of members.
+    let named = sources.split("[\"").skip(1).filter_map(|rest| rest.split_once("\"]")).map(|(names, _)| names);
+    let member = |name: &&str| name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
+    let read = named.flat_map(|names| names.split("\", \"")).filter(member);
+    let read: BTreeSet<&str> = read.filter(|name| !NO_MEMBERS.contains(name)).collect();
+    assert!(read.len() > 20, "{read:?}");
+    assert_eq!(read.difference(&listed).collect::<Vec<_>>(), [&""; 0]);
+    let asked = sources.split("self.get(\"").skip(1).filter_map(|rest| rest.split('"').next());
+    assert_eq!(asked.collect::<BTreeSet<_>>(), operations().map(|[name, ..]| name).collect::<BTreeSet<_>>());
 }

@@ -1,6 +1,6 @@
 //! A deployment for the doctor to look at. The table and the queues are the system's own, behind a proxy that says what the
 //! built-in DynamoDB cannot (recovery, protection from deletion). Lambda is a scripted stand-in that recomputes each
-//! request's signature. Used by `doctor`.
+//! request's signature and knows no operation but those of `lambda_api.tsv`. Used by `doctor`.
 
 use super::support::{DEAD, DELIVERIES, HttpClient, PARKING, PAYOUTS, PAYOUTS_DEAD, TestApp};
 use crate::admin::Sendonce;
@@ -63,17 +63,70 @@ fn answered(status: StatusCode, body: &Value) -> Response {
     (status, [("content-type", "application/json")], body.to_string()).into_response()
 }
 
+/// A refusal as Lambda has it: the exception's name is in a header.
+fn refused(status: StatusCode, exception: &str, message: &str) -> Response {
+    let mut answer = answered(status, &json!({"Type": "User", "Message": message}));
+    answer.headers_mut().insert("x-amzn-errortype", exception.parse().unwrap());
+    answer
+}
+
+/// What Lambda says instead of an answer: whoever's signature does not match is not heard, and of the answers that are
+/// scripted for everybody the first is used up.
+fn turned_away(aws: &Aws, headers: &HeaderMap, uri: &Uri) -> Option<Response> {
+    if !signed(headers, uri) {
+        return Some(refused(StatusCode::FORBIDDEN, "InvalidSignatureException", "The signature does not match."));
+    }
+    let mut said = aws.said.lock().unwrap();
+    let scripted = said["refusals"].as_array_mut().filter(|refusals| !refusals.is_empty())?.remove(0);
+    let status = u16::try_from(scripted["status"].as_u64()?).ok()?;
+    // One that is none lets a request pass.
+    let status = StatusCode::from_u16(status).ok().filter(|status| !status.is_success())?;
+    let body = answered(status, &json!({"Message": "scripted"}));
+    Some(scripted["exception"].as_str().map_or(body, |exception| refused(status, exception, "scripted")))
+}
+
 /// What stands under these members, for a request that is signed.
 fn lambda(aws: &Aws, headers: &HeaderMap, uri: &Uri, at: &[&str]) -> Response {
-    if !signed(headers, uri) {
-        return answered(StatusCode::FORBIDDEN, &json!({"message": "The signature does not match."}));
+    if let Some(answer) = turned_away(aws, headers, uri) {
+        return answer;
     }
     let said = aws.said.lock().unwrap();
     let found = at.iter().fold(&*said, |value, member| &value[*member]);
     if found.is_null() {
-        return answered(StatusCode::NOT_FOUND, &json!({"Message": "Function not found"}));
+        return refused(StatusCode::NOT_FOUND, "ResourceNotFoundException", "Function not found");
     }
     answered(StatusCode::OK, found)
+}
+
+/// What Lambda says to a path that it does not have, or to a version that a path does not have.
+async fn unknown() -> Response {
+    let message = "Unable to determine service/operation name to be authorized";
+    refused(StatusCode::FORBIDDEN, "AccessDeniedException", message)
+}
+
+/// The operations that there are: name, method, path, parameters of the query, members that are read.
+pub(crate) fn operations() -> impl Iterator<Item = [&'static str; 5]> {
+    let lines = include_str!("lambda_api.tsv").lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split('\t').collect::<Vec<_>>().try_into().unwrap())
+}
+
+/// Lambda with these operations and no others, beside DynamoDB.
+fn router(aws: Aws) -> Router {
+    let mut router = Router::new().route("/", post(dynamodb)).fallback(unknown).method_not_allowed_fallback(unknown);
+    for [name, method, path, ..] in operations() {
+        assert_eq!(method, "GET");
+        let answers = match name {
+            "GetFunctionConfiguration" => get(configuration),
+            "GetFunctionConcurrency" => get(concurrency),
+            "GetFunctionRecursionConfig" => get(recursion),
+            "GetPolicy" => get(policy),
+            "ListFunctionUrlConfigs" => get(urls),
+            "ListEventSourceMappings" => get(mappings),
+            other => panic!("nothing answers {other}"),
+        };
+        router = router.route(path, answers);
+    }
+    router.with_state(aws)
 }
 
 async fn configuration(State(aws): State<Aws>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
@@ -103,8 +156,8 @@ async fn mappings(
     headers: HeaderMap,
     uri: Uri,
 ) -> Response {
-    if !signed(&headers, &uri) {
-        return answered(StatusCode::FORBIDDEN, &json!({"message": "The signature does not match."}));
+    if let Some(answer) = turned_away(&aws, &headers, &uri) {
+        return answer;
     }
     let said = aws.said.lock().unwrap();
     let of = |function: &str| {
@@ -179,15 +232,7 @@ impl World {
         let mut sendonce = Sendonce::of(&app).await;
         let (listener, url) = bound().await;
         let aws = Aws { said: Arc::default(), dynamodb: app.system.ready().dynamodb.clone(), http: HttpClient::new() };
-        let router = Router::new()
-            .route("/2015-03-31/functions/{name}/configuration", get(configuration))
-            .route("/2017-10-31/functions/{name}/concurrency", get(concurrency))
-            .route("/2024-08-31/functions/{name}/recursion-config", get(recursion))
-            .route("/2015-03-31/functions/{name}/policy", get(policy))
-            .route("/2021-10-31/functions/{name}/urls", get(urls))
-            .route("/2015-03-31/event-source-mappings/", get(mappings))
-            .route("/", post(dynamodb))
-            .with_state(aws.clone());
+        let router = router(aws.clone());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         for name in ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_LAMBDA"] {
             sendonce.environment.insert(name, url.clone());
@@ -209,6 +254,8 @@ impl World {
             ("SecretName", "sendonce/{project}/{provider}".to_owned()),
             ("StripeUrl", "https://api.stripe.com".to_owned()),
             ("Architecture", "arm64".to_owned()),
+            ("ApiLogs", "s-ApiLogs".to_owned()),
+            ("DeliverLogs", "s-DeliverLogs".to_owned()),
             ("ApiFunction", "s-api".to_owned()),
             ("RefundsFunction", "s-refunds".to_owned()),
             ("DeliverFunction", "s-deliver".to_owned()),
@@ -251,18 +298,20 @@ impl World {
             json!({
                 "Timeout": timeout, "Runtime": "provided.al2023", "State": "Active", "Handler": "bootstrap",
                 "Architectures": ["arm64"], "FunctionArn": "arn:aws:lambda:us-east-1:000000000000:function:f",
-                "LastUpdateStatus": "Successful", "Environment": {"Variables": variables},
+                "LastUpdateStatus": "Successful", "Environment": {"Variables": variables}, "MemorySize": 512,
+                "LoggingConfig": {"LogFormat": "Text", "LogGroup": "s-OwnLogs"},
             })
         };
         let queue = |arn: String| {
             json!({
                 "EventSourceArn": arn, "State": "Enabled", "BatchSize": 10, "MaximumBatchingWindowInSeconds": 0,
                 "FunctionResponseTypes": ["ReportBatchItemFailures"], "ScalingConfig": {"MaximumConcurrency": 50},
+                "LastProcessingResult": "OK",
             })
         };
         let stream = self.app.system.store().check_table(false).await.unwrap().stream_arn;
         let other = json!({"EventSourceArn": "arn:aws:sqs:us-east-1:0:another", "State": "Deleting"});
-        json!({
+        let mut all = json!({
             "functions": {
                 "s-api": function(20, 0, 1), "s-refunds": function(20, 1, 1), "s-deliver": function(8, 0, 1),
                 "s-payout": function(8, 1, 1), "s-relay": function(8, 0, 3), "s-dead-letter": function(8, 0, 3),
@@ -294,7 +343,12 @@ impl World {
                     "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED"},
                 }},
             },
-        })
+        });
+        // Those whose log groups the outputs name.
+        for (function, group) in [("s-api", "s-ApiLogs"), ("s-deliver", "s-DeliverLogs")] {
+            all["functions"][function]["LoggingConfig"]["LogGroup"] = json!(group);
+        }
+        all
     }
 
     pub(crate) async fn doctor(&self, more: &[&str]) -> crate::admin::Said {

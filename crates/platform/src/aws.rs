@@ -105,7 +105,7 @@ pub enum AwsMissing {
     /// No credentials, in none of the places where the SDK looks.
     #[error(
         "no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (`aws configure \
-         export-credentials --format env` prints them for any profile), or AWS_PROFILE"
+         export-credentials --format env` of the AWS CLI, version 2, prints them for any profile), or AWS_PROFILE"
     )]
     Credentials,
 }

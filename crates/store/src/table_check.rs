@@ -8,7 +8,8 @@ use crate::{
     schema::TABLE_TTL_ATTRIBUTE,
 };
 use aws_sdk_dynamodb::types::{
-    BillingMode, KeySchemaElement, KeyType, Projection, ProjectionType, StreamViewType, TableDescription, TableStatus,
+    BillingMode, KeySchemaElement, KeyType, Projection, ProjectionType, SseStatus, SseType, StreamViewType,
+    TableDescription, TableStatus,
 };
 
 /// A setting of the table that is not what it must be.
@@ -93,6 +94,11 @@ impl Store {
         let own = table.local_secondary_indexes().iter();
         let own = own.map(|i| index(i.index_name(), i.key_schema(), i.projection()));
         check.must("LocalSecondaryIndexes", sorted(own), format!("{LISTED_INDEX} ({PK} HASH, {LISTED} RANGE, ALL)"));
+
+        // A key of KMS's is one that the roles may not use. The one that DynamoDB has by itself is not told of.
+        let encrypted = table.sse_description().filter(|sse| sse.status() != Some(&SseStatus::Disabled));
+        let key = encrypted.map(|sse| sse.kms_master_key_arn().or_else(|| sse.sse_type().map(SseType::as_str)));
+        check.must("SSESpecification", key.map_or("none", |key| key.unwrap_or("?")), "none");
 
         let ttl = self.client.describe_time_to_live().table_name(&self.table).send().await;
         let ttl = ttl.map_err(|error| StoreError::sdk("DescribeTimeToLive", &error))?.time_to_live_description;

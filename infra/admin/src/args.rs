@@ -72,7 +72,7 @@ pub enum Command {
     Audit,
     /// Compares a deployment with what the design needs, and names each setting that is wrong.
     ///
-    /// The table (keys, stream, time to live, indexes, recovery), the queues (visibility, retention, sizes, policies, redrive),
+    /// The table (keys, stream, time to live, indexes, encryption, recovery), the queues (visibility, retention, sizes, policies, redrive),
     /// the event source mappings (batches, partial failures, filters, concurrency, windows, destinations, and consumers that
     /// nobody expects) and the functions (timeouts, runtime, loops, limits, who may invoke them and by which URL, settings,
     /// variables that are no settings, and what must be the same in all: secrets' names as the output SecretName or
@@ -81,8 +81,12 @@ pub enum Command {
     /// the outputs DeliveriesDeadQueueUrl and PayoutsDeadQueueUrl it cannot tell dead-letter queues that are exchanged.
     ///
     /// It does not look at whether the audit's schedule is switched on (the alarm audit-silent tells), the HTTP API's routes
-    /// and throttling, the functions' roles and code, and whether it was built for their processor, the alarms and their
-    /// topic, how long logs are kept, and the providers' secrets (`credentials check` asks for them).
+    /// and throttling, the functions' roles and code, and whether it was built for their processor, what else a function may
+    /// have (a VPC, layers, file systems, a key for its variables, tracing), what else the table and the queues may have
+    /// (replicas, limits of throughput, a policy of the table, long polling), the alarms and their topic, how long logs are
+    /// kept, and the providers' secrets (`credentials check` asks for them).
+    ///
+    /// A look that fails ends it: what was found before is said, with what failed. Exit code 1.
     Doctor(Doctor),
 }
 

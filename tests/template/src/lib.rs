@@ -8,6 +8,7 @@
 pub mod alarm_table;
 pub mod alarms;
 pub mod binary;
+pub mod commands;
 pub mod loops;
 pub mod policy;
 pub mod read;

@@ -14,6 +14,9 @@ const ALARM_CENTS: usize = 10;
 const ROUNDED_CENTS: u64 = 5;
 /// Where the doctor's own requests are made, of which no SDK's symbol tells.
 const LAMBDA: &str = "infra/admin/src/doctor/lambda.rs";
+/// Actions of the list that are asked for on no resource, and must be allowed on all (Service Authorization Reference, AWS
+/// Lambda).
+const ON_ALL: [&str; 1] = ["lambda:ListEventSourceMappings"];
 /// The head of the table of actions.
 const ACTIONS: &str = "| service | actions of `sendonce` |";
 
@@ -86,6 +89,11 @@ pub fn actions(readme: &str, operations: &BTreeSet<(String, String)>) -> anyhow:
     let listed =
         rows.iter().flat_map(|(service, names)| names.split(", ").map(move |name| format!("{service}:{name}")));
     let mut faults = Faults::new();
+    for action in ON_ALL.into_iter().filter(|action| needed.contains(*action)) {
+        if !readme.lines().any(|line| line.contains(&format!("`{action}`")) && line.contains("on `*`")) {
+            faults.push(format!("README does not say that {action} must be allowed on `*`"));
+        }
+    }
     equal(&mut faults, "the list of actions of `sendonce`", listed.collect::<BTreeSet<_>>(), needed);
     Ok(faults)
 }

@@ -109,12 +109,20 @@ fn paragraphs(document: &str) -> Vec<String> {
     paragraphs
 }
 
-/// The names that a query uses, without texts, numbers and what the language has.
+/// The names that a query uses, without texts, numbers and what the language has. What stands in backquotes is a name, even
+/// if it is a word of the language.
 fn names(query: &str) -> Vec<String> {
     let unquoted: String = query.split('"').step_by(2).collect::<Vec<_>>().join(" ");
-    let words = unquoted.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '@');
-    let names = words.filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase()) && !WORDS.contains(word));
-    names.map(str::to_owned).collect()
+    let words = unquoted.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '@' && c != '`');
+    let words = words.filter(|word| !WORDS.contains(word)).map(|word| word.trim_matches('`'));
+    words.filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase())).map(str::to_owned).collect()
+}
+
+/// Whether a query has the word of grouping where nothing is grouped: there it can only be meant as a field.
+fn has_bare_by(query: &str) -> bool {
+    let unquoted: String = query.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+    let mut others = unquoted.split('|').filter(|stage| !stage.trim_start().starts_with("stats"));
+    others.any(|stage| stage.split([' ', ',']).any(|word| word == "by"))
 }
 
 /// The queries of a document: in backquotes, or alone on an indented line.
@@ -146,6 +154,9 @@ pub fn faults(document: &str, writers: &Writers) -> Faults {
             match EVENTS.iter().find(|event| event.word == word) {
                 None => faults.push(format!("`{query}` looks for the event {word:?}, which nothing writes")),
                 Some(event) => {
+                    if has_bare_by(query) {
+                        faults.push(format!("`{query}` uses \"by\" as a field: that needs backquotes"));
+                    }
                     for name in names(query) {
                         if event.fields.iter().all(|field| field.name != name) {
                             faults.push(format!("`{query}` uses {name:?}, which the event {word} does not have"));

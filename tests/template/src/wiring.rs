@@ -160,6 +160,13 @@ pub fn restored(template: &Value) -> Faults {
             faults.push(format!("{name} goes on with the stack's own table"));
         }
     }
+    // The rule keeps the two together; linters and emulators that know no rules must not meet an empty ARN.
+    let alone = resolve(template, &[("RestoredTable", "restored")].into());
+    let relay = &alone["Resources"]["RelayFunction"]["Properties"];
+    let stream = &relay["Events"]["Stream"]["Properties"]["Stream"];
+    if stream == "" {
+        faults.push("RestoredStreamArn is used though it is empty".to_owned());
+    }
     let kept = number(&template["Parameters"]["LogRetentionDays"]["Default"]);
     let longer = kept.is_some_and(|days| days > RESTORED_OVER);
     equal(&mut faults, &format!("that LogRetentionDays are more than {RESTORED_OVER} by default"), longer, true);

@@ -6,7 +6,8 @@ use protocol::timing::Timing;
 use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 use template::{
-    alarm_table, alarms, binary, loops, policy, read, readme, routes, runbook, settings, source, timing, wiring, yaml,
+    alarm_table, alarms, binary, commands, loops, policy, read, readme, routes, runbook, settings, source, timing,
+    wiring, yaml,
 };
 
 fn template() -> Value {
@@ -90,6 +91,12 @@ fn what_readme_says_of_costs_and_rights_is_so() {
     let readme = readme::readme().unwrap();
     none(&readme::costs(&readme, &yaml::load("infra/aws/alarms.yaml").unwrap()));
     none(&readme::actions(&readme, &binary::operations_of_admin().unwrap()).unwrap());
+}
+
+#[test]
+fn commands_of_the_documents_can_be_given() {
+    none(&commands::faults("README", &readme::readme().unwrap()));
+    none(&commands::faults("RUNBOOK", &alarms::runbook().unwrap()));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use template::{
     alarm_table, alarms,
     binary::{self, Operations},
-    loops, policy, read, readme, routes, runbook, settings, source, timing, wiring, yaml,
+    commands, loops, policy, read, readme, routes, runbook, settings, source, timing, wiring, yaml,
 };
 
 /// The template with what stands at `pointer` replaced (or removed, if by null).
@@ -263,6 +263,8 @@ fn what_stays_with_the_stack_s_own_table_after_a_restore_is_named() {
     names(&wiring::restored(&output), &["Outputs", "the stack's own table"]);
     let short = changed("template.yaml", "/Parameters/LogRetentionDays/Default", json!(30));
     names(&wiring::restored(&short), &["LogRetentionDays"]);
+    let stream = "RelayFunction/Properties/Events/Stream/Properties/Stream/Fn::If/0";
+    names(&wiring::restored(&template(stream, json!("OwnTable"))), &["RestoredStreamArn", "though it is empty"]);
 }
 
 #[test]
@@ -372,6 +374,12 @@ fn a_query_that_finds_nothing_is_named() {
     names(&query(r#"filter event = "payout" and state = "review""#), &["\"payout\"", "which nothing writes"]);
     names(&query(r#"filter event = "payout_state" | stats count(*) by message_id"#), &["message_id", "payout_state"]);
     names(&query("fields @timestamp"), &["no query"]);
+    // A field that is called like a word of the language.
+    let by = r#"filter event = "payout_state" and state = "review" | display code, by"#;
+    names(&query(by), &["\"by\"", "backquotes"]);
+    let by = "On the payout function's log and the refunds function's:\n\n    filter event = \"payout_state\" | display code, ";
+    assert_eq!(runbook::faults(&format!("{by}`by`\n"), &writers), [""; 0]);
+    names(&runbook::faults(&format!("{by}`count`\n"), &writers), &["\"count\"", "payout_state"]);
     names(&query(r#"filter message like "no such words" | stats count(*) by project"#), &["no such words"]);
     names(&query(r#"filter message like "tokens of a chunk bad" | stats sum(device)"#), &["\"device\"", "the line"]);
     let alone = "On the log of DELIVERFUNCTION:\n\n    filter event = \"settled\" | stats sum(spent)\n";
@@ -447,6 +455,20 @@ fn a_sum_that_is_none_and_a_right_too_many_or_too_few_are_named() {
     operations.insert(("sqs".to_owned(), "PurgeQueue".to_owned()));
     names(&readme::actions(&readme, &operations).unwrap(), &["sqs:PurgeQueue"]);
     names(&readme::actions(&readme.replace("GetPolicy, ", ""), &operations).unwrap(), &["lambda:GetPolicy"]);
+    let unsaid = readme.replace("must allow it on `*`", "must allow it");
+    names(&readme::actions(&unsaid, &operations).unwrap(), &["lambda:ListEventSourceMappings", "`*`"]);
+}
+
+#[test]
+fn a_command_that_cannot_be_given_is_named() {
+    let (readme, runbook) = (readme::readme().unwrap(), alarms::runbook().unwrap());
+    let other = " --parameter-overrides Architecture=x86_64";
+    for document in [&readme, &runbook] {
+        names(&commands::faults("it", &document.replace(other, "")), &["x86_64", "`sam build && sam deploy"]);
+        names(&commands::faults("it", &document.replace("version 2", "")), &["which version of the AWS CLI"]);
+    }
+    let hasty = runbook.replace("aws dynamodb wait table-exists", "true");
+    names(&commands::faults("it", &hasty), &["still being updated", "--stream-specification"]);
 }
 
 #[test]

@@ -12,6 +12,12 @@ use std::{cell::RefCell, collections::BTreeSet};
 
 /// What the template's LogLevel may be.
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+/// A function's least memory, in MB: the template's MemorySize, with which README reckons the costs. A function has processor
+/// time in proportion to it (AWS Lambda developer guide, "Configure Lambda function memory").
+const MEMORY_MB: u64 = 512;
+/// Levels at which Lambda, told to write its log in JSON, lets our lines pass: one without a level, as a metric is, counts as
+/// INFO (AWS Lambda developer guide, "Log-level filtering"; docs/OBSERVABILITY.md, "Where they go").
+const LAMBDA_LEVELS: [&str; 3] = ["TRACE", "DEBUG", "INFO"];
 
 /// What a function takes its events from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +42,22 @@ struct Wired {
     parking: Option<String>,
     secret_name: Option<String>,
     stripe_url: Option<String>,
+    /// The origins of CORS, in order.
+    cors: Option<String>,
     timing: Timing,
 }
 
 impl Wired {
     fn new(table: String, timing: Timing) -> Self {
-        let (deliveries, payouts, parking, secret_name, stripe_url) = (None, None, None, None, None);
-        Self { table, deliveries, payouts, parking, secret_name, stripe_url, timing }
+        let (deliveries, payouts, parking, secret_name, stripe_url, cors) = (None, None, None, None, None, None);
+        Self { table, deliveries, payouts, parking, secret_name, stripe_url, cors, timing }
     }
+}
+
+/// Origins as one text, the same whatever order they were written in.
+fn in_order(cors: &[http::HeaderValue]) -> String {
+    let origins: BTreeSet<_> = cors.iter().map(|origin| String::from_utf8_lossy(origin.as_bytes())).collect();
+    origins.into_iter().collect::<Vec<_>>().join(",")
 }
 
 /// What must be the same in all functions: what the stack was made with, as far as that is known, or else what the first
@@ -52,6 +66,7 @@ pub(super) struct Same {
     secret_name: Option<String>,
     stripe_url: String,
     architecture: Option<String>,
+    cors: Option<String>,
 }
 
 impl Same {
@@ -61,6 +76,7 @@ impl Same {
             // The template's own default.
             stripe_url: place.setting("STRIPE_URL").unwrap_or_else(|| payments::STRIPE_URL.to_owned()),
             architecture: place.output("Architecture"),
+            cors: None,
         }
     }
 }
@@ -84,7 +100,8 @@ pub(super) struct Function {
 
 fn api(env: EnvReader<'_>) -> Result<Wired, SettingsError> {
     let read = ::api::Settings::read(env)?;
-    Ok(Wired { deliveries: Some(read.deliveries_url), ..Wired::new(read.table, read.timing) })
+    let cors = Some(in_order(&read.cors));
+    Ok(Wired { deliveries: Some(read.deliveries_url), cors, ..Wired::new(read.table, read.timing) })
 }
 
 fn deliver(env: EnvReader<'_>) -> Result<Wired, SettingsError> {
@@ -108,7 +125,8 @@ fn dead_letter(env: EnvReader<'_>) -> Result<Wired, SettingsError> {
 fn refunds(env: EnvReader<'_>) -> Result<Wired, SettingsError> {
     let read = ::refunds::Settings::read(env)?;
     let (secret_name, stripe_url) = (Some(read.payments.secret_name), Some(read.payments.base_url));
-    Ok(Wired { payouts: Some(read.payouts_url), secret_name, stripe_url, ..Wired::new(read.table, read.timing) })
+    let (payouts, cors) = (Some(read.payouts_url), Some(in_order(&read.cors)));
+    Ok(Wired { payouts, secret_name, stripe_url, cors, ..Wired::new(read.table, read.timing) })
 }
 
 fn payout(env: EnvReader<'_>) -> Result<Wired, SettingsError> {
@@ -235,6 +253,10 @@ pub(super) async fn look(
     findings.must(part, "State", state, matches!(state, "Active" | "Inactive"), "Active");
     let update = found["LastUpdateStatus"].as_str().unwrap_or("Successful");
     findings.equal(part, "LastUpdateStatus", update, "Successful");
+    let memory = &found["MemorySize"];
+    let enough = memory.as_u64().is_some_and(|memory| memory >= MEMORY_MB);
+    findings.must(part, "MemorySize", memory, enough, format!("{MEMORY_MB} or more"));
+    logs(place, function, part, name, &found["LoggingConfig"], findings);
     let policy = lambda.policy(name).await?.unwrap_or_default();
     permission::look(place, function.invoked_by, part, &found["FunctionArn"], &policy, findings);
     let urls = lambda.urls(name).await?;
@@ -250,6 +272,27 @@ pub(super) async fn look(
     }
     settings(place, function, part, &found["Environment"]["Variables"], queues, same, findings)?;
     Ok(true)
+}
+
+/// Holds where a function's lines go to what its role may write to, the log group that the template makes for it. Lines that
+/// go elsewhere are lost without a word, and with them every metric, which is a line like any other.
+fn logs(place: &Place, function: &Function, part: &str, name: &str, config: &Value, findings: &mut Findings) {
+    // An emulator may not tell.
+    if let Some(group) = config["LogGroup"].as_str() {
+        match place.output(&function.output.replace("Function", "Logs")) {
+            Some(own) => findings.equal(part, "LoggingConfig.LogGroup", group, own),
+            // Whoever does not know the stack's own knows what it is not.
+            None => {
+                let default = format!("/aws/lambda/{name}");
+                let must_be = "the log group of the stack's that its role may write to, not Lambda's own";
+                findings.must(part, "LoggingConfig.LogGroup", group, group != default, must_be);
+            }
+        }
+    }
+    let level = config["ApplicationLogLevel"].as_str();
+    let passes = level.is_none_or(|level| LAMBDA_LEVELS.contains(&level));
+    let must_be = format!("none, or one of {}", LAMBDA_LEVELS.join(", "));
+    findings.must(part, "LoggingConfig.ApplicationLogLevel", level.unwrap_or("none"), passes, must_be);
 }
 
 /// Holds a function's own limit to what its mappings may ask for at the same time: batches that are turned away count as
@@ -323,6 +366,12 @@ fn settings(
     if let Some(url) = wired.stripe_url {
         // A payout's calls at two places have two sets of idempotency keys.
         findings.equal(part, "STRIPE_URL", url, &same.stripe_url);
+    }
+    if let Some(cors) = wired.cors {
+        // A page that may send and not ask for refunds, or the other way round, was forgotten in one of the two.
+        let all = same.cors.get_or_insert_with(|| cors.clone());
+        let must_be = if all.is_empty() { "none, as in api".to_owned() } else { format!("as in api, {all}") };
+        findings.must(part, "CORS_ORIGINS", &cors, cors == *all, must_be);
     }
     let timing = if wired.timing == place.timing { "the same" } else { "other durations than --timing" };
     findings.equal(part, "TIMING", timing, "the same");

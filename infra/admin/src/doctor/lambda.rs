@@ -1,9 +1,11 @@
 //! Lambda's API, as much of it as the doctor asks: six kinds of GET.
 //!
 //! Signed by the crate that the AWS SDKs sign with, with the SDK's own region, credentials and endpoint variables. Its own
-//! SDK has more code than DynamoDB's, which is the largest of the tree. Each question is asked once more if the network
-//! failed; all of them only read. Source: AWS Lambda API reference, GetFunctionConfiguration, GetFunctionConcurrency,
-//! GetFunctionRecursionConfig, GetPolicy, ListFunctionUrlConfigs, ListEventSourceMappings.
+//! SDK has more code than DynamoDB's, which is the largest of the tree. A question is asked again, after a pause, while the
+//! network fails, Lambda is throttled or it fails itself; all of them only read. Source: AWS Lambda API reference,
+//! GetFunctionConfiguration, GetFunctionConcurrency, GetFunctionRecursionConfig, GetPolicy, ListFunctionUrlConfigs,
+//! ListEventSourceMappings. Their paths and members are listed in tests/it/lambda_api.tsv, which tests/deploy/run compares
+//! with the model that AWS's own clients are made from.
 
 use crate::failure::{Failure, said};
 use aws_config::SdkConfig;
@@ -26,8 +28,20 @@ use serde_json::Value;
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::time::timeout;
 
-/// How long one question may take.
+/// How long one question may take, each time that it is asked.
 const LIMIT: Duration = Duration::from_secs(15);
+/// How often a question is asked at most.
+const ATTEMPTS: u32 = 5;
+/// The pause before it is asked a second time, in ms; each later one is twice as long, 7.5 s together. Lambda answers 15
+/// such requests a second for an account and region (AWS Lambda developer guide, "Lambda quotas", "API requests": the rest of
+/// the control plane API), whoever they come from, and a stack is some forty: what is throttled has its turn within seconds.
+const PAUSE_MS: u64 = 500;
+/// What Lambda calls its refusal when something is not there (AWS Lambda API reference, "Common error types" of each
+/// operation): another 404 says that nobody understood the question.
+const NOT_THERE: &str = "ResourceNotFoundException";
+/// The header in which AWS's REST services name the exception (Smithy, "AWS restJson1 protocol", "Operation error
+/// serialization").
+const ERROR_TYPE: &str = "x-amzn-errortype";
 /// Longest answer that is read, in bytes.
 const ANSWER_MAX: usize = 4 * 1024 * 1024;
 /// What stays as it is in a path or a query (RFC 3986, section 2.3).
@@ -40,6 +54,24 @@ pub(super) struct Lambda {
     region: String,
     clock: Clock,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+}
+
+/// An answer of Lambda's.
+struct Answered {
+    status: StatusCode,
+    /// The exception's name, as the header has it.
+    error: Option<String>,
+    body: Bytes,
+}
+
+impl Answered {
+    /// Whether it is this exception: the header says so, or a member of the body for those who send no header.
+    fn is(&self, exception: &str, body: &Value) -> bool {
+        let members = ["__type", "Type", "code"].into_iter().filter_map(|name| body[name].as_str());
+        let mut said = self.error.as_deref().into_iter().chain(members);
+        // "namespace#Name:where it is described": both ends may be there, and mean nothing.
+        said.any(|said| said.split(':').next().and_then(|said| said.rsplit('#').next()) == Some(exception))
+    }
 }
 
 impl Lambda {
@@ -60,7 +92,7 @@ impl Lambda {
 
     /// How many instances a function may have at once, if that is limited.
     pub(super) async fn concurrency(&self, name: &str) -> Result<Option<u64>, Failure> {
-        let path = format!("/2017-10-31/functions/{}/concurrency", encoded(name));
+        let path = format!("/2019-09-30/functions/{}/concurrency", encoded(name));
         let answer = self.get("GetFunctionConcurrency", &path).await?;
         Ok(answer.and_then(|answer| answer["ReservedConcurrentExecutions"].as_u64()))
     }
@@ -103,7 +135,7 @@ impl Lambda {
         let mut mappings = Vec::new();
         let mut marker: Option<String> = None;
         loop {
-            let mut path = format!("/2015-03-31/event-source-mappings/?{by}={}", encoded(value));
+            let mut path = format!("/2015-03-31/event-source-mappings?{by}={}", encoded(value));
             if let Some(marker) = marker {
                 path = format!("{path}&Marker={}", encoded(&marker));
             }
@@ -116,21 +148,27 @@ impl Lambda {
         }
     }
 
+    /// What is there; none if Lambda says that there is none.
     async fn get(&self, operation: &'static str, path: &str) -> Result<Option<Value>, Failure> {
         let failed = |detail: String| Failure::Aws { service: "Lambda", operation, detail };
         let mut last = String::new();
-        for _ in 0..2 {
+        for attempt in 0..ATTEMPTS {
+            if let Some(doublings) = attempt.checked_sub(1) {
+                self.clock.sleep_until(self.clock.now_ms() + (PAUSE_MS << doublings)).await;
+            }
             match timeout(LIMIT, self.once(path)).await {
-                Ok(Ok((StatusCode::OK, body))) => {
-                    let read = serde_json::from_slice(&body);
+                Ok(Ok(answer)) if answer.status == StatusCode::OK => {
+                    let read = serde_json::from_slice(&answer.body);
                     return read.map(Some).map_err(|_| failed("its answer is no JSON".to_owned()));
                 }
-                Ok(Ok((StatusCode::NOT_FOUND, _))) => return Ok(None),
-                Ok(Ok((status, body))) => {
-                    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+                Ok(Ok(answer)) => {
+                    let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+                    if answer.status == StatusCode::NOT_FOUND && answer.is(NOT_THERE, &said) {
+                        return Ok(None);
+                    }
                     let message = said["Message"].as_str().or_else(|| said["message"].as_str()).unwrap_or("no message");
-                    last = format!("{status}: {message}");
-                    if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS {
+                    last = format!("{}: {message}", answer.status);
+                    if !answer.status.is_server_error() && answer.status != StatusCode::TOO_MANY_REQUESTS {
                         break;
                     }
                 }
@@ -141,12 +179,13 @@ impl Lambda {
         Err(failed(last))
     }
 
-    async fn once(&self, path: &str) -> Result<(StatusCode, Bytes), String> {
+    async fn once(&self, path: &str) -> Result<Answered, String> {
         let request = self.signed(path).await.map_err(|failure| failure.to_string())?;
         let answer = self.client.request(request).await.map_err(|error| platform::causes(&error))?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| error.to_string())?;
-        Ok((head.status, body.to_bytes()))
+        let error = head.headers.get(ERROR_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Ok(Answered { status: head.status, error, body: body.to_bytes() })
     }
 
     async fn signed(&self, path: &str) -> Result<Request<Full<Bytes>>, Failure> {
@@ -175,4 +214,26 @@ impl Lambda {
 
 fn encoded(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_an_exception_that_is_named_says_that_nothing_is_there() {
+        let is = |error: Option<&str>, body: Value| {
+            let error = error.map(str::to_owned);
+            Answered { status: StatusCode::NOT_FOUND, error, body: Bytes::new() }.is(NOT_THERE, &body)
+        };
+        let user = json!({"Type": "User", "Message": "Function not found"});
+        assert!(is(Some("ResourceNotFoundException"), user.clone()));
+        assert!(is(Some("ResourceNotFoundException:http://internal.amazon.com/coral/com.amazonaws/"), user.clone()));
+        assert!(is(None, json!({"__type": "com.amazonaws.lambda#ResourceNotFoundException"})));
+        assert!(is(None, json!({"Type": "ResourceNotFoundException"})));
+        assert!(!is(None, user.clone()), "a 404 of whoever is in between");
+        assert!(!is(None, Value::Null));
+        assert!(!is(Some("UnknownOperationException"), user));
+    }
 }

@@ -15,6 +15,10 @@ const STREAM_BATCH: u64 = 1_000;
 /// Lambda's least and most for a queue's maximum concurrency (AWS Lambda API reference, ScalingConfig).
 const CONCURRENCY: std::ops::RangeInclusive<u64> = 2..=1_000;
 
+/// How the result of a mapping's last attempt begins if it failed: "PROBLEM: Function call failed" (AWS Lambda API reference,
+/// EventSourceMappingConfiguration, which has no list of the results).
+const PROBLEM: &str = "PROBLEM";
+
 /// What a mapping's finding is called that is about where it takes events from.
 const SOURCE: &str = "EventSourceArn";
 
@@ -113,6 +117,9 @@ fn expected(
 
     let state = mapping["State"].as_str().unwrap_or("none");
     findings.must(part, "Enabled", state, matches!(state, "Enabled" | "Enabling" | "Updating" | "Creating"), "Enabled");
+    let last = mapping["LastProcessingResult"].as_str().unwrap_or("none");
+    // What keeps a mapping from its work though it is on, a role without a right for one.
+    findings.must(part, "LastProcessingResult", last, !last.starts_with(PROBLEM), "no problem");
     let types = &mapping["FunctionResponseTypes"];
     let partial = types.as_array().is_some_and(|types| types.iter().any(|word| word == "ReportBatchItemFailures"));
     findings.must(part, "FunctionResponseTypes", types, partial, r#"["ReportBatchItemFailures"]"#);

@@ -23,11 +23,14 @@ use queues::Queues;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// What the doctor does not see, because no API that it asks tells of it. Told by its answer, `--help` and README alike.
-const NOT_LOOKED_AT: [&str; 6] = [
+/// What the doctor does not see, because no API that it asks tells of it, or because the design has nothing to say of it.
+/// Told by its answer, `--help` and README alike.
+const NOT_LOOKED_AT: [&str; 8] = [
     "whether the audit's schedule is switched on (the alarm audit-silent tells)",
     "the HTTP API's routes and throttling",
     "the functions' roles and code, and whether it was built for their processor",
+    "what else a function may have: a VPC, layers, file systems, a key for its variables, tracing",
+    "what else the table and the queues may have: replicas, limits of throughput, a policy of the table, long polling",
     "the alarms and their topic",
     "how long logs are kept",
     "the providers' secrets (`credentials check` asks for them)",
@@ -74,10 +77,26 @@ impl Findings {
 }
 
 pub(crate) async fn run(place: &Place, doctor: Doctor) -> Result<Answer, Failure> {
-    let mut findings = Findings::default();
     if place.is_local() && !doctor.functions.is_empty() {
         return Err(said("--function: the local system has no functions of Lambda's to look at; leave it out"));
     }
+    // Before anything is asked.
+    let names = if place.is_local() { None } else { Some(names(place, &doctor)?) };
+    let mut findings = Findings::default();
+    match look(place, &doctor, names.as_ref(), &mut findings).await {
+        Err(failure) if findings.looked_at == 0 => Err(failure),
+        // A look that failed takes nothing back of what was found before it.
+        looked => Ok(answer(&findings, place.is_local(), looked.err())),
+    }
+}
+
+/// Looks at everything; `names`: the functions', where there are functions.
+async fn look(
+    place: &Place,
+    doctor: &Doctor,
+    names: Option<&BTreeMap<String, String>>,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
     let made_for_test = place.output("Stage").is_some_and(|stage| stage == "test");
     let test = doctor.stage.map_or(made_for_test, |stage| stage == Stage::Test);
     let production = !test && !place.is_local();
@@ -90,27 +109,23 @@ pub(crate) async fn run(place: &Place, doctor: Doctor) -> Result<Answer, Failure
         is: fault.is,
         must_be: fault.must_be,
     }));
-    let queues = Queues::look(place, &place.sqs().await?, doctor.parking_queue.as_deref(), &mut findings).await?;
-    if !place.is_local() {
-        let names = names(place, &doctor)?;
-        let (config, endpoint) = place.lambda().await?;
-        let lambda = Lambda::new(config, endpoint, place.clock.clone())?;
-        let mut same = Same::of(place);
-        let stream = check.stream_arn.as_deref();
-        for function in FUNCTIONS {
-            // Every name is there: see `names`.
-            let name = names.get(function.name).cloned().unwrap_or_default();
-            let there = functions::look(place, &lambda, function, &name, &queues, &mut same, &mut findings).await?;
-            if there {
-                let sources: Vec<_> =
-                    function.events.iter().map(|source| (*source, source.arn(&queues, stream))).collect();
-                let used = mappings::look(place, &lambda, function, &name, &sources, &mut findings).await?;
-                functions::look_at_limit(&lambda, function, &name, used, &mut findings).await?;
-            }
+    let queues = Queues::look(place, &place.sqs().await?, doctor.parking_queue.as_deref(), findings).await?;
+    let Some(names) = names else { return Ok(()) };
+    let (config, endpoint) = place.lambda().await?;
+    let lambda = Lambda::new(config, endpoint, place.clock.clone())?;
+    let mut same = Same::of(place);
+    let stream = check.stream_arn.as_deref();
+    for function in FUNCTIONS {
+        // Every name is there: see `names`.
+        let name = names.get(function.name).cloned().unwrap_or_default();
+        let there = functions::look(place, &lambda, function, &name, &queues, &mut same, findings).await?;
+        if there {
+            let sources: Vec<_> = function.events.iter().map(|source| (*source, source.arn(&queues, stream))).collect();
+            let used = mappings::look(place, &lambda, function, &name, &sources, findings).await?;
+            functions::look_at_limit(&lambda, function, &name, used, findings).await?;
         }
-        mappings::strangers(&lambda, &queues, stream, &names, &mut findings).await?;
     }
-    Ok(answer(&findings, place.is_local()))
+    mappings::strangers(&lambda, &queues, stream, names, findings).await
 }
 
 /// The functions' names, by the kind of function.
@@ -141,7 +156,8 @@ fn names(place: &Place, doctor: &Doctor) -> Result<BTreeMap<String, String>, Fai
     )))
 }
 
-fn answer(findings: &Findings, local: bool) -> Answer {
+/// What was found; `ended_by`: the failure that ended the look before everything was looked at.
+fn answer(findings: &Findings, local: bool, ended_by: Option<Failure>) -> Answer {
     let rows: Vec<_> =
         findings.found.iter().map(|f| [f.part.clone(), f.setting.clone(), f.is.clone(), f.must_be.clone()]).collect();
     let listed: Vec<_> = findings
@@ -151,12 +167,24 @@ fn answer(findings: &Findings, local: bool) -> Answer {
         .collect();
     // A stack has parts that only other services' APIs tell of: nobody must take silence for a good word.
     let unseen = if local { [].as_slice() } else { NOT_LOOKED_AT.as_slice() };
-    let value = json!({"looked_at": findings.looked_at, "wrong": listed, "not_looked_at": unseen});
+    let ended_by = ended_by.map(|failure| failure.to_string());
+    let value =
+        json!({"looked_at": findings.looked_at, "wrong": listed, "not_looked_at": unseen, "ended_by": ended_by});
     let unseen = if local { String::new() } else { format!("Not looked at: {}.\n", unseen.join("; ")) };
-    if rows.is_empty() {
-        let all = format!("All {} settings that were looked at are as they must be.\n", findings.looked_at);
-        return Answer::new(value, format!("{all}{unseen}"));
+    let rest = match &ended_by {
+        Some(why) => format!("What comes after these was not looked at: {why}.\n"),
+        None => String::new(),
+    };
+    let found = if rows.is_empty() {
+        format!("All {} settings that were looked at are as they must be.\n", findings.looked_at)
+    } else {
+        let head = format!("{} of {} settings are wrong:\n", rows.len(), findings.looked_at);
+        format!("{head}{}", table(["OF", "SETTING", "IS", "MUST BE"], &rows))
+    };
+    let answer = Answer::new(value, format!("{found}{rest}{unseen}"));
+    match ended_by {
+        Some(why) => answer.not_done(why),
+        None if rows.is_empty() => answer,
+        None => answer.found(),
     }
-    let head = format!("{} of {} settings are wrong:\n", rows.len(), findings.looked_at);
-    Answer::new(value, format!("{head}{}{unseen}", table(["OF", "SETTING", "IS", "MUST BE"], &rows))).found()
 }
