@@ -147,7 +147,7 @@ impl Heard {
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match &self.answer {
-            Answer::Heard(Finding::Pending { .. } | Finding::Succeeded { .. }) => None,
+            Answer::Heard(Finding::Pending { .. } | Finding::Succeeded { .. } | Finding::Earlier { .. }) => None,
             Answer::Heard(
                 Finding::Failed { reason, .. } | Finding::Refused(reason) | Finding::Unclear { reason, .. },
             )
@@ -214,7 +214,8 @@ fn made(object: &Value, ask: &Ask<'_>) -> Heard {
         Finding::Succeeded { .. } => Class::Succeeded,
         Finding::Pending { .. } => Class::Pending,
         Finding::Failed { .. } | Finding::Refused(_) => Class::Failed,
-        Finding::Unclear { .. } => Class::Mismatch,
+        // An answer is about one object; only a listing tells of an earlier payout.
+        Finding::Unclear { .. } | Finding::Earlier { .. } => Class::Mismatch,
     };
     Heard { answer: Answer::Heard(finding), class }
 }

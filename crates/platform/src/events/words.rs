@@ -157,10 +157,13 @@ pub const WEBHOOK_OUTCOMES: [Word; 9] = [
     word("applied", "It is stored with the refund, and what it says of the payout counts."),
     word("repeated", "It was applied before; nothing changes."),
     word("out_of_order", "One that comes after it was applied before; nothing changes."),
-    word("not_current", "It is about a payout that has a successor, or that never was; nothing changes."),
+    word(
+        "not_current",
+        "It is about a payout that never was, or says what is known of one that has a successor; nothing changes.",
+    ),
     word(
         "given_up",
-        "The same, but it says that the payout was paid or may be: a person must look. A successor that is due or failed is in review.",
+        "It is about a payout that has a successor, or never was, and says that it was paid or may be: a person must look. A successor that was due or had failed is in review.",
     ),
     word("not_ours", "It is about a refund that was not made here; nothing changes."),
     word("unknown_type", "It is of a type that says nothing about payouts; nothing changes."),

@@ -316,7 +316,7 @@ impl Payout {
     /// What follows from a listing, or from there being none.
     fn found(self, stored: &Refund, found: Found, now_ms: u64) -> Next {
         match found {
-            Found::Record(finding @ Finding::Unclear { reference: None, .. }) => {
+            Found::Record(finding @ (Finding::Unclear { reference: None, .. } | Finding::Earlier { .. })) => {
                 self.record(stored, Word::Silent(finding), now_ms)
             }
             Found::Record(finding) => self.record(stored, Word::Said(finding), now_ms),

@@ -6,7 +6,7 @@
 
 use super::{
     payout::{EARLIER_FOUND, Finding, Payout, State, earlier_found, hear},
-    trail::{By, Line, Trail, What},
+    trail::{About, By, Line, Trail, What},
 };
 use crate::answer::Reason;
 use alloc::string::String;
@@ -39,11 +39,17 @@ pub fn doubles(stored: &Payout, finding: &Finding) -> bool {
 /// first. `None` if the stored one says all of this already.
 #[must_use]
 pub(crate) fn heard(trail: &Trail, stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
+    let object = finding.reference();
+    // Said before the object failed, and heard after somebody, or something, has ended the payout for that.
+    let ended = matches!(stored.state, State::Failed | State::Review) && finding.is_alive();
+    if ended && object.is_some_and(|object| trail.tells_that_failed(object)) {
+        return None;
+    }
     let heard = hear(stored, finding, now_ms)?;
     if heard.state != State::Failed {
         return Some(heard);
     }
-    let failed = finding.reference();
+    let failed = object;
     let reason = if failed.is_some_and(|object| trail.tells_that_paid_otherwise(heard.number, object)) {
         let detail = "the provider's object that paid failed, but another one of this payout paid too";
         Reason { code: String::from(OTHER_PAID), detail: String::from(detail) }
@@ -53,9 +59,22 @@ pub(crate) fn heard(trail: &Trail, stored: &Payout, finding: &Finding, now_ms: u
         return Some(heard);
     };
     let review = heard.in_review(reason);
-    let same =
-        stored.state == State::Review && (&stored.reference, &stored.reason) == (&review.reference, &review.reason);
+    let said =
+        |payout: &Payout| (payout.state, payout.reference.clone(), payout.reason.clone(), payout.failed_ms.is_some());
+    let same = said(stored) == said(&review);
     (!same).then_some(review)
+}
+
+/// What a finding says besides the state that it makes, for a line of its own: an earlier payout's object that is news, or
+/// that the payout's own object failed, though it is in review for another reason.
+pub(crate) fn besides(trail: &Trail, heard: &Payout, finding: &Finding) -> Option<About> {
+    let (payout, object, code) = match finding {
+        Finding::Earlier { payout, object } if trail.last_word(object).is_none() => (*payout, object, EARLIER_FOUND),
+        Finding::Failed { reference, .. } if heard.state == State::Review => (heard.number, reference, FAILED),
+        _ => return None,
+    };
+    let (reference, code) = (Some(object.clone()), Some(String::from(code)));
+    Some(About { payout: Some(payout), reference, code, created_s: None })
 }
 
 impl Line {

@@ -157,6 +157,14 @@ pub enum Finding {
         /// Why.
         reason: Reason,
     },
+    /// The provider has an earlier payout of this refund, which is not known to have failed: another one would pay a second
+    /// time.
+    Earlier {
+        /// Which, from 1.
+        payout: u16,
+        /// The provider's id of it.
+        object: String,
+    },
 }
 
 /// The code of a review for which the provider has an earlier payout of the same refund.
@@ -170,12 +178,6 @@ pub(crate) fn earlier_found(object: &str) -> Reason {
 }
 
 impl Finding {
-    /// The provider has an earlier payout of this refund, by this object: another one would pay a second time.
-    #[must_use]
-    pub fn earlier_found(object: &str) -> Self {
-        Self::Unclear { reference: None, reason: earlier_found(object) }
-    }
-
     /// Unclear, for this reason, and without an object of the provider's.
     #[must_use]
     pub fn unclear(code: &str, detail: &str) -> Self {
@@ -189,7 +191,7 @@ impl Finding {
             Self::Pending { reference } | Self::Succeeded { reference } | Self::Failed { reference, .. } => {
                 Some(reference)
             }
-            Self::Refused(_) => None,
+            Self::Refused(_) | Self::Earlier { .. } => None,
             Self::Unclear { reference, .. } => reference.as_deref(),
         }
     }
@@ -220,7 +222,8 @@ impl Finding {
 /// at it is waited for before a person is asked.
 ///
 /// The provider's own order is pending, succeeded, failed, and each of the three names an object of the provider's. A
-/// refusal or a person's word is weaker than an object, should one turn up after all. That object, pending, is a
+/// refusal or a person's word is weaker than an object, should one turn up after all. That the provider has an earlier payout
+/// counts as unclear. That object, pending, is a
 /// person's to look at, since no copy may be left in the queue for it; and so is one that is not what was asked for
 /// ([`super::terms`]), which the last column is about.
 ///
@@ -242,7 +245,7 @@ pub fn hear(stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
         (State::Due | State::Submitted | State::Review, Finding::Succeeded { .. }) => State::Paid,
         (State::Due | State::Submitted | State::Review | State::Paid, Finding::Failed { .. }) => State::Failed,
         (State::Due, Finding::Refused(_)) => State::Failed,
-        (State::Due | State::Submitted, Finding::Unclear { .. }) => State::Review,
+        (State::Due | State::Submitted, Finding::Unclear { .. } | Finding::Earlier { .. }) => State::Review,
         (State::Review, Finding::Unclear { reference: Some(_), .. } | Finding::Pending { .. }) if none => State::Review,
         (State::Failed, Finding::Unclear { reference: Some(_), .. } | Finding::Pending { .. }) if none || another => {
             State::Review
@@ -253,7 +256,10 @@ pub fn hear(stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
     };
     let reason = match finding {
         Finding::Pending { .. } | Finding::Succeeded { .. } => None,
-        Finding::Failed { reason, .. } | Finding::Refused(reason) | Finding::Unclear { reason, .. } => Some(reason),
+        Finding::Failed { reason, .. } | Finding::Refused(reason) | Finding::Unclear { reason, .. } => {
+            Some(reason.clone())
+        }
+        Finding::Earlier { object, .. } => Some(earlier_found(object)),
     };
     Some(Payout {
         state,
@@ -264,7 +270,7 @@ pub fn hear(stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
         // It was about that object.
         applied: stored.applied.filter(|_| !another),
         // What put a payout in review is kept when it is an object that turned up after a refusal.
-        reason: reason.cloned().or_else(|| stored.reason.clone().filter(|_| state == State::Review)),
+        reason: reason.or_else(|| stored.reason.clone().filter(|_| state == State::Review)),
         ..stored.clone()
     })
 }

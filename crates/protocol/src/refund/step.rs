@@ -10,10 +10,10 @@ use super::{
     Refund,
     id::PayoutId,
     line_of,
-    objects::heard,
+    objects::{besides, heard},
     payout::{Finding, Payout, State},
     terms::Terms,
-    trail::{By, What},
+    trail::{By, Line, What},
 };
 use crate::{answer::Reason, expect::Expect, ids::OwnerToken, timing::Timing};
 use alloc::{boxed::Box, format, string::String};
@@ -140,7 +140,7 @@ fn says(listed: &&Listed) -> u8 {
     match listed.finding {
         Finding::Succeeded { .. } => 2,
         Finding::Pending { .. } => 1,
-        Finding::Failed { .. } | Finding::Refused(_) | Finding::Unclear { .. } => 0,
+        Finding::Failed { .. } | Finding::Refused(_) | Finding::Unclear { .. } | Finding::Earlier { .. } => 0,
     }
 }
 
@@ -165,7 +165,8 @@ pub fn listed(
     match (current, list.iter().find(earlier)) {
         // One that failed may be retried, and the payer has the money by the other.
         (Some(Listed { finding: Finding::Failed { .. }, .. }) | None, Some(earlier)) => {
-            return Found::Record(Finding::earlier_found(earlier.finding.reference().unwrap_or_default()));
+            let object = earlier.finding.reference().map(String::from).unwrap_or_default();
+            return Found::Record(Finding::Earlier { payout: earlier.payout.number, object });
         }
         (Some(current), _) => {
             return Found::Record(current.terms.judge(&current.finding, payout.amount, &stored.request.currency));
@@ -310,8 +311,11 @@ pub fn mark(stored: &Refund, copy: PayoutId, reason: &Reason, now_ms: u64) -> Op
 pub fn record(stored: &Refund, copy: PayoutId, finding: &Finding, now_ms: u64) -> Option<(Box<Refund>, Expect)> {
     let payout = stored.payout.as_ref().filter(|_| stored.payout_id() == Some(copy))?;
     let heard = heard(&stored.trail, payout, finding, now_ms)?;
-    let what = line_of(heard.state);
-    Some((Box::new(stored.changed(heard, what, By::Payout, now_ms)), stored.expect(copy)))
+    let (what, mut before) = (line_of(heard.state), stored.clone());
+    if let Some(about) = besides(&stored.trail, &heard, finding) {
+        before.trail.push(Line { at_ms: now_ms, what: What::Event, by: By::Payout, about });
+    }
+    Some((Box::new(before.changed(heard, what, By::Payout, now_ms)), stored.expect(copy)))
 }
 
 /// Whether a change of a refund, as the stream shows it, may need a copy: its payout is due, and it is another than

@@ -9,7 +9,7 @@ use super::{
     EVENTS_KEPT, Refund,
     id::PayoutId,
     line_of,
-    objects::{DOUBLED, FAILED, OTHER_FAILED, doubles, heard, is_another},
+    objects::{DOUBLED, FAILED, OTHER_FAILED, besides, doubles, heard, is_another},
     payout::{EARLIER_FOUND, Finding, Payout, State, earlier_found},
     terms::Terms,
     trail::{About, By, Line, What},
@@ -51,7 +51,7 @@ impl Event {
             Finding::Succeeded { .. } => 2,
             Finding::Failed { .. } => 3,
             // An event is about an object that exists; adapters make none of these from one.
-            Finding::Refused(_) | Finding::Unclear { .. } => 0,
+            Finding::Refused(_) | Finding::Unclear { .. } | Finding::Earlier { .. } => 0,
         };
         Order { created_s: self.created_s, rank }
     }
@@ -108,24 +108,30 @@ pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
         let earlier = event.payout.refund == stored.id && (1..payout.number).contains(&event.payout.number);
         return if earlier { of_earlier(stored, payout, event, now_ms) } else { Apply::Ignore(Ignored::NotCurrent) };
     }
-    // Events have an order among those about one object, and failed is the end of each.
+    // Events have an order among those about one object, and failed is the end of each, also where a person's word has
+    // put the object aside.
     let (order, another) = (event.order(), is_another(payout, &event.finding));
-    let late = match another {
-        false => payout.applied.is_some_and(|last| order <= last),
-        true => event.finding.is_alive() && known(event, |object| stored.trail.tells_that_failed(object)),
-    };
-    if late {
+    let ended = known(event, |object| stored.trail.tells_that_failed(object));
+    let ordered = !another && payout.applied.is_some_and(|last| order <= last);
+    if ordered || (ended && event.finding.is_alive()) {
         return Apply::Ignore(Ignored::OutOfOrder);
     }
     let doubled = doubles(payout, &event.finding) && !known(event, |object| stored.trail.tells_that_doubled(object));
     let failed = matches!(event.finding, Finding::Failed { .. });
-    let unnamed =
-        another && failed && payout.state == State::Paid && stored.trail.tells_that_person_paid(payout.number);
+    let unnamed = another
+        && failed
+        && !ended
+        && payout.state == State::Paid
+        && stored.trail.tells_that_person_paid(payout.number);
     let finding = event.terms.judge(&event.finding, payout.amount, &stored.request.currency);
     let by = By::Event(event.id.clone());
     let mut next = match heard(&stored.trail, payout, &finding, now_ms) {
         Some(heard) => {
-            let before = if doubled { told(stored, event, DOUBLED, by.clone(), now_ms) } else { stored.clone() };
+            let before = match (doubled, besides(&stored.trail, &heard, &finding)) {
+                (true, _) => told(stored, event, DOUBLED, by.clone(), now_ms),
+                (false, Some(_)) => told(stored, event, FAILED, by.clone(), now_ms),
+                (false, None) => stored.clone(),
+            };
             let what = line_of(heard.state);
             let mut next = before.changed(Payout { applied: Some(order), ..heard }, what, by, now_ms);
             if let Some(line) = next.trail.0.last_mut() {
@@ -160,20 +166,23 @@ fn of_earlier(stored: &Refund, payout: &Payout, event: &Event, now_ms: u64) -> A
     let made_s = last.and_then(|line| line.about.created_s);
     let failed = last.is_some_and(Line::tells_of_failure);
     match event.finding {
+        _ if !failed && made_s > Some(event.created_s) => Apply::Ignore(Ignored::OutOfOrder),
         // Within one second, failed comes last.
         Finding::Pending { .. } | Finding::Succeeded { .. } if failed && made_s >= Some(event.created_s) => {
             Apply::Ignore(Ignored::OutOfOrder)
         }
-        Finding::Failed { .. } if !failed && made_s > Some(event.created_s) => Apply::Ignore(Ignored::OutOfOrder),
         Finding::Pending { .. } | Finding::Succeeded { .. } => {
             Apply::GivenUp(Box::new(given_up(stored, payout, event, now_ms)), expect)
         }
-        Finding::Failed { .. } if !failed => {
+        // And when, where only a listing told of it.
+        Finding::Failed { .. } if !failed || made_s.is_none() => {
             let mut next = told(stored, event, FAILED, By::Event(event.id.clone()), now_ms);
             keep(&mut next, event);
             Apply::Write(Box::new(next), expect)
         }
-        Finding::Failed { .. } | Finding::Refused(_) | Finding::Unclear { .. } => Apply::Ignore(Ignored::NotCurrent),
+        Finding::Failed { .. } | Finding::Refused(_) | Finding::Unclear { .. } | Finding::Earlier { .. } => {
+            Apply::Ignore(Ignored::NotCurrent)
+        }
     }
 }
 
@@ -198,7 +207,7 @@ fn word(finding: &Finding) -> &'static str {
         Finding::Pending { .. } => "pending",
         Finding::Succeeded { .. } => "succeeded",
         Finding::Failed { .. } | Finding::Refused(_) => FAILED,
-        Finding::Unclear { .. } => "unclear",
+        Finding::Unclear { .. } | Finding::Earlier { .. } => "unclear",
     }
 }
 

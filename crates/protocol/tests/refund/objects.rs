@@ -195,6 +195,32 @@ fn a_failure_is_no_invitation_to_pay_again_while_an_earlier_payout_was_paid() {
     }
 }
 
+/// A person ends a review into which a failed payout had gone: what was said of its object before it failed comes late.
+#[test]
+fn a_person_s_word_does_not_make_the_provider_s_failures_unheard() {
+    let of_successor = |id, at, finding| Event { payout: payout(2), ..event(id, at, finding) };
+    let submitted = with_an_earlier_one(State::Submitted);
+    let first = written(&submitted, &of_successor(2, 40, lost("re_2")));
+    // The other order: it had failed when the earlier one was found.
+    let failed = with(|payout| {
+        (payout.number, payout.state, payout.reference) = (2, State::Submitted, Some("re_2".into()));
+    });
+    let failed = written(&failed, &of_successor(2, 40, lost("re_2")));
+    let Apply::GivenUp(second, _) = apply(&failed, &event(1, 10, named("re_1")), NOW) else { panic!() };
+    for review in [first, *second] {
+        assert_eq!(stands(&review).0, State::Review);
+        let neither = written(&review, &event(3, 50, lost("re_1")));
+        let Resolve::Write(ended, _) = resolve(&neither, Some(payout(2)), &Seen::NotPaid, "ada", NOW) else { panic!() };
+        for late in [named("re_2"), Finding::Pending { reference: "re_2".into() }] {
+            let told = apply(&ended, &of_successor(4, 30, late.clone()), NOW);
+            assert_eq!(told, Apply::Ignore(Ignored::OutOfOrder), "{late:?}");
+            assert_eq!(record(&ended, payout(2), &late, NOW), None, "{late:?}");
+        }
+        // Another object is another payment.
+        assert_eq!(stands(&written(&ended, &of_successor(5, 60, named("re_3")))), (State::Paid, Some("re_3")));
+    }
+}
+
 /// Its successor failed, or is only listed beside it.
 #[test]
 fn a_listing_with_an_earlier_payout_that_lives_is_no_invitation_either() {
@@ -205,7 +231,19 @@ fn a_listing_with_an_earlier_payout_that_lives_is_no_invitation_either() {
     };
     for finding in [named("re_1"), Finding::Pending { reference: "re_1".into() }] {
         let list = [of(1, finding), of(2, lost("re_2"))];
-        assert_eq!(found(&list), Found::Record(Finding::earlier_found("re_1")));
+        let earlier = Finding::Earlier { payout: 1, object: "re_1".into() };
+        assert_eq!(found(&list), Found::Record(earlier.clone()));
+        // It is kept, so that the failure of its successor, told afterwards, invites nobody to retry it.
+        let item = with(|payout| (payout.number, payout.state) = (2, State::Submitted));
+        let (review, _) = record(&item, payout(2), &earlier, NOW).unwrap();
+        let line = &review.trail.0[item.trail.0.len()];
+        assert_eq!((line.about.payout, line.about.reference.as_deref()), (Some(1), Some("re_1")));
+        assert_eq!((review.version, review.trail.0.last().unwrap().what), (item.version + 1, What::Review));
+        let told = Event { payout: payout(2), ..event(1, 10, lost("re_2")) };
+        let after = written(&review, &told);
+        assert_eq!(stands(&after), (State::Review, Some("re_2")));
+        assert!(after.payout.as_ref().unwrap().failed_ms.is_some());
+        assert_eq!(record(&after, payout(2), &named("re_2"), NOW), None, "an answer from before its failure");
     }
     assert_eq!(found(&[of(1, lost("re_1")), of(2, lost("re_2"))]), Found::Record(lost("re_2")));
     // What pays is true whatever else pays.
