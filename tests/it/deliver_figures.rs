@@ -50,6 +50,8 @@ const CONNECTIONS: u64 = 4;
 /// Reads of the two secrets that the SDK may try again on another connection, where a busy machine does not answer within
 /// two seconds: two for each.
 const TRIES: u64 = 4;
+/// Connections that two invocations at once may open besides: one for each provider (`outbound::transport::Transport::http2`).
+const OF_TWO: u64 = 2;
 const PLATFORMS: [Platform; 2] = [Platform::Ios, Platform::Android];
 /// What memory may grow by between the first devices and the last, in KiB. A process that kept 700 bytes of each device,
 /// less than its call alone takes, would grow by more; one that keeps nothing grows by what its allocator rounds up.
@@ -304,10 +306,13 @@ async fn figures_of_one_deliver_process() {
     // Each has carried a call, so each has been accepted and counted.
     let connections = sandbox.connections();
     let first = connections - nobodys;
-    // Buffers for two are there after these.
+    // Buffers for two are there after these. Of two on two threads one may still open a connection of its own, which is not
+    // kept: in one of ten runs on idle cores it came a second after the others, in the pair of FCM.
     for platform in PLATFORMS {
         function.delivers(platform, AT_ONCE * 2, 2).await;
     }
+    let connections_of_two = sandbox.connections();
+    let of_two = connections_of_two - connections;
     let resident_kib = function.resident_kib();
     while function.sent < DEVICES {
         // In turns, so that no connection is unused for so long that it is not used again.
@@ -315,9 +320,13 @@ async fn figures_of_one_deliver_process() {
         function.delivers(platform, AT_ONCE, 1).await;
     }
     let grown_kib = function.resident_kib().saturating_sub(resident_kib);
-    let more = sandbox.connections() - connections;
-    println!("{} devices: {first} connections, {resident_kib} KiB resident, grown by {grown_kib} KiB", function.sent);
+    let more = sandbox.connections() - connections_of_two;
+    println!(
+        "{} devices: {first} connections, {of_two} more of two at once, {resident_kib} KiB resident, grown by {grown_kib} KiB",
+        function.sent
+    );
     assert!((CONNECTIONS..=CONNECTIONS + TRIES).contains(&first), "{first} connections for the first calls");
+    assert!(of_two <= OF_TWO, "{of_two} connections of two invocations at once");
     assert_eq!(more, 0, "one connection to each, whatever goes over it");
     assert!(grown_kib < GROWTH_MAX_KIB, "memory grew by {grown_kib} KiB");
 
