@@ -65,9 +65,19 @@ pub(crate) fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().nth(2).unwrap();
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    // The whole workspace's features, as `cargo test` and `cargo build --workspace` have them.
+    // The whole workspace's features, and a test among the targets, as `cargo test --workspace` has them: cargo would choose
+    // other ones without, and build everything a second time.
     let mut build = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.current_dir(workspace).args(["build", "--quiet", "--workspace", "--bin", name]);
+    build.current_dir(workspace).args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--workspace",
+        "--test",
+        "agreement",
+        "--bin",
+        name,
+    ]);
     build.env("CARGO_TARGET_DIR", folder.parent().unwrap());
     if folder.ends_with("release") {
         build.arg("--release");

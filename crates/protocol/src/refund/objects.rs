@@ -79,7 +79,8 @@ pub(crate) fn besides(trail: &Trail, heard: &Payout, finding: &Finding) -> Optio
 
 impl Line {
     /// Whether this line is an alarm that somebody has to look into.
-    pub(crate) fn alarms(&self) -> bool {
+    #[must_use]
+    pub fn alarms(&self) -> bool {
         let alarms = [EARLIER_FOUND, DOUBLED, OTHER_FAILED];
         self.what == What::Event && self.about.code.as_deref().is_some_and(|code| alarms.contains(&code))
     }

@@ -136,7 +136,8 @@ pub struct Line {
 
 impl Line {
     /// Whether it tells of an event that changed nothing, that nobody has to look into, and on which nothing rests.
-    fn is_idle(&self) -> bool {
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
         self.what == What::Event && !self.alarms() && self.about.code.as_deref() != Some(FAILED)
     }
 }

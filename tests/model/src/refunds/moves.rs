@@ -209,6 +209,9 @@ impl Refunds {
             Action::Forget => next.provider.keys = [None; 2],
             Action::Wait => next.callers_gone(),
         }
+        if self.has(Mutation::FailureForgotten) {
+            next.forget_failures();
+        }
         next.runs.sort_unstable_by_key(|run| run.token);
         next.forget();
         (next != *world).then_some(next)

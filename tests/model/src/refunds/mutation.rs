@@ -43,4 +43,6 @@ pub enum Mutation {
     RepeatUnannounced,
     /// ry14: a dead letter is deleted though nobody confirmed its re-drive.
     RedriveBelieved,
+    /// ry15: the trail forgets which objects failed.
+    FailureForgotten,
 }

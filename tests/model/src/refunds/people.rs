@@ -247,11 +247,12 @@ impl Refunds {
         }
     }
 
-    /// A person ends the review, by what the provider shows of this refund.
+    /// A person ends the review of the current payout, by what the provider shows of this refund.
     pub(super) fn resolve(&self, world: &mut World) {
         let paid = world.provider.alive().next().map(|object| Seen::Paid { reference: reference(object.number) });
         let seen = paid.unwrap_or(Seen::NotPaid);
-        self.change(world, Ask::Resolve { named: None, seen, actor: String::new() }, true);
+        let named = Some(payout(&world.item, number(&world.item)));
+        self.change(world, Ask::Resolve { named, seen, actor: String::new() }, true);
     }
 
     /// An event is delivered.

@@ -82,7 +82,7 @@ const TWICE: &str = "G7 at most one payout pays";
 const DRAINS: &str = "G7 approved drains";
 
 /// All of them.
-pub const SEEDED: [Seeded; 19] = [
+pub const SEEDED: [Seeded; 20] = [
     Seeded::new("rx1", Mutation::ReadThenWrite, World::People, &[], "G7 a decision is final"),
     Seeded::new("rx2", Mutation::PayoutInSecondWrite, World::Approved, &[Crash], DRAINS),
     Seeded::new("rx3", Mutation::KeyPerAttempt, World::Approved, &[], TWICE),
@@ -102,4 +102,5 @@ pub const SEEDED: [Seeded; 19] = [
     Seeded::new("ry12", Mutation::RefusalOfMany, World::Approved, &[Crash, Duplicate, Permanent], TWICE),
     Seeded::new("ry13", Mutation::RepeatUnannounced, World::Approved, &[Crash, Duplicate, Permanent], TWICE),
     Seeded::new("ry14", Mutation::RedriveBelieved, World::Approved, &[Lost], DRAINS),
+    Seeded::new("ry15", Mutation::FailureForgotten, World::Events, &[Permanent], "G6 paid is true"),
 ];

@@ -16,7 +16,13 @@ use protocol::{
         decide_refund::{self, DecideRefund},
         payout::{Effect, Payout, Purpose},
     },
-    refund::{Refund, payout::State, person::NOT_PAID, step::needs_relay, trail::Trail},
+    refund::{
+        Refund,
+        payout::{Payout as Stored, State},
+        person::NOT_PAID,
+        step::needs_relay,
+        trail::{About, By, Line, Trail, What},
+    },
 };
 
 /// The version of a refund that nobody has read.
@@ -177,10 +183,37 @@ const REFUSED: u64 = NOW + 3 * TIMING.payout_window;
 /// The same, and they are gone.
 const CALLERS_GONE: u64 = 0;
 
-/// The same refund with its times made equal, and without its trail, which steers what more than one object of the
-/// provider's comes to, and that is not here.
+/// The lines of a trail on which a decision rests, by object, each where it was written last: which objects paid and whether
+/// a person said so, which failed, and what was found of an earlier payout's. Nothing asks in which order lines about two
+/// objects came, nor how often one did.
+fn what_steers(trail: &Trail) -> Trail {
+    let mut kept: Vec<Line> = Vec::new();
+    for line in &trail.0 {
+        let (paid, event) = (line.what == What::Paid, line.what == What::Event);
+        let steers = paid || line.what == What::Failed || (event && !line.is_idle());
+        if !steers || line.about.reference.is_none() {
+            continue;
+        }
+        let by = match line.by {
+            By::Actor(_) if paid => By::Actor(String::new()),
+            By::Actor(_) | By::Payout | By::Event(_) => By::Payout,
+        };
+        let about = About {
+            code: line.about.code.clone().filter(|_| event),
+            created_s: line.about.created_s.filter(|_| !paid),
+            ..line.about.clone()
+        };
+        let line = Line { at_ms: NOW, what: line.what, by, about };
+        kept.retain(|other| *other != line);
+        kept.push(line);
+    }
+    kept.sort_by(|one, other| one.about.reference.cmp(&other.about.reference));
+    Trail(kept)
+}
+
+/// The same refund with its times made equal, and its trail without what nothing rests on.
 fn timeless(item: Refund) -> Refund {
-    let mut item = Refund { trail: Trail::default(), writer: None, ..item };
+    let mut item = Refund { trail: what_steers(&item.trail), writer: None, ..item };
     // Only whether an id is there is ever asked.
     item.events.sort_unstable();
     if let Some(payout) = &mut item.payout {
@@ -192,14 +225,18 @@ fn timeless(item: Refund) -> Refund {
 }
 
 /// Whether a payout may go from one state to another, whoever says so.
-fn may_follow(before: State, after: State) -> bool {
+fn may_follow(before: State, after: &Stored) -> bool {
+    let state = after.state;
     match before {
         State::Due => true,
-        State::Submitted => after != State::Due,
-        State::Paid => matches!(after, State::Paid | State::Failed),
-        State::Review => !after.is_open(),
+        State::Submitted => state != State::Due,
+        // A success that was taken back; in review while an earlier payout may have been paid.
+        State::Paid => {
+            matches!(state, State::Paid | State::Failed) || (state == State::Review && after.failed_ms.is_some())
+        }
+        State::Review => !state.is_open(),
         // Paid or review: the provider has it after all.
-        State::Failed => !after.is_open(),
+        State::Failed => !state.is_open(),
     }
 }
 
@@ -225,6 +262,13 @@ impl World {
                 (self.window, self.provider.keys) = (Window::Open, [None; 2]);
             }
         }
+    }
+
+    /// ry15.
+    pub(super) fn forget_failures(&mut self) {
+        let mut item = self.item.take();
+        item.trail.0.retain(|line| matches!(line.what, What::Paid) || line.alarms());
+        self.item = Shared::new(item);
     }
 
     pub(super) fn enqueue(&mut self, number: u8) {
@@ -309,9 +353,9 @@ impl World {
                 // The only call did nothing and is taken back: the next one is the first, and begins the window.
                 self.window = Window::Open;
             }
-            let (was, is) = (state(&before), state(&next));
-            if let (Some(was), Some(is)) = (was, is) {
-                self.broken.went_back |= !may_follow(was, is);
+            if let (Some(was), Some(after)) = (state(&before), next.payout.as_ref()) {
+                let is = after.state;
+                self.broken.went_back |= !may_follow(was, after);
                 let by_person = before.payout.as_ref().and_then(|payout| payout.reason.as_ref());
                 let by_person = by_person.is_some_and(|reason| reason.code == NOT_PAID);
                 self.met.corrected |= was == State::Failed && is == State::Paid && !by_person;
