@@ -12,7 +12,7 @@ const NOWHERE: &str = "http://127.0.0.1:9";
 /// Not all was done: the answer tells of it in JSON, and stderr says why.
 #[track_caller]
 fn not_done(said: &Said, why: &str) -> Value {
-    let error: Value = serde_json::from_str(&said.err).unwrap();
+    let error: Value = serde_json::from_str(&said.err).unwrap_or_else(|error| panic!("{error}: {said:?}"));
     assert!(error["error"].as_str().unwrap().contains(why), "{said:?}");
     said.json(1)
 }

@@ -46,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) connections: AtomicU64,
     refused_streams: AtomicU64,
     settings_delay_ms: AtomicU64,
+    answer_delay_ms: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -88,6 +89,7 @@ impl Sandbox {
                 connections: AtomicU64::new(0),
                 refused_streams: AtomicU64::new(0),
                 settings_delay_ms: AtomicU64::new(0),
+                answer_delay_ms: AtomicU64::new(0),
                 state: Mutex::default(),
             }),
         })
@@ -249,6 +251,19 @@ impl Sandbox {
 
     pub(crate) fn settings_delay(&self) -> Duration {
         Duration::from_millis(self.shared.settings_delay_ms.load(Ordering::Relaxed))
+    }
+
+    /// From now on APNs and FCM answer this long after they have decided, as across a network.
+    pub fn delay_answers(&self, by: Duration) {
+        self.shared.answer_delay_ms.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Waits as long as an answer is to take, if that is anything.
+    pub(crate) async fn travels(&self) {
+        match self.shared.answer_delay_ms.load(Ordering::Relaxed) {
+            0 => {}
+            ms => tokio::time::sleep(Duration::from_millis(ms)).await,
+        }
     }
 
     /// Connections accepted so far by [`Sandbox::serve`].

@@ -60,7 +60,10 @@ pub(crate) async fn handle(
             let arrived =
                 Arrived { stream: &stream, method: &method, path: uri.path(), headers: &headers, body: &body };
             match decide(&sandbox, &arrived) {
-                Then::Answer(response) => response,
+                Then::Answer(response) => {
+                    sandbox.travels().await;
+                    response
+                }
                 Then::Fail(fault) => Line::Http2(stream).fail(fault).await,
             }
         }

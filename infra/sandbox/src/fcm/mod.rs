@@ -38,7 +38,10 @@ pub(crate) async fn handle(
     body: Bytes,
 ) -> Response {
     match (decide(&sandbox, &project_id, &headers, &body), line) {
-        (Then::Answer(response), _) => response,
+        (Then::Answer(response), _) => {
+            sandbox.travels().await;
+            response
+        }
         (Then::Fail(fault), Some(Extension(line))) => line.fail(fault).await,
         (Then::Fail(_), None) => std::future::pending().await,
     }
