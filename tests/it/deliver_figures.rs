@@ -42,7 +42,7 @@ const AT_ONCE: usize = CHUNK * COPIES;
 const DEVICES: usize = 10_000;
 /// Devices of a measurement. The system counts processor time in hundredths of a second, and an optimised build takes
 /// some tens of µs for a device.
-const MEASURED: usize = if cfg!(debug_assertions) { 1_000 } else { 8_000 };
+const MEASURED: usize = if cfg!(debug_assertions) { 1_000 } else { 4_000 };
 /// Measurements of each kind, in turns; the better one counts.
 const ROUNDS: usize = 3;
 /// The function's connections to the sandbox: to APNs, to FCM, to Google's token endpoint and to Secrets Manager.

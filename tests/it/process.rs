@@ -68,19 +68,12 @@ pub(crate) fn built(name: &str) -> PathBuf {
     // The whole workspace's features, and a test among the targets, as `cargo test --workspace` has them: cargo would choose
     // other ones without, and build everything a second time.
     let mut build = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.current_dir(workspace).args([
-        "build",
-        "--quiet",
-        "--locked",
-        "--workspace",
-        "--test",
-        "agreement",
-        "--bin",
-        name,
-    ]);
+    build.current_dir(workspace).args(["build", "--quiet", "--locked", "--workspace", "--bin", name]);
     build.env("CARGO_TARGET_DIR", folder.parent().unwrap());
     if folder.ends_with("release") {
         build.arg("--release");
+    } else {
+        build.args(["--test", "agreement"]);
     }
     assert!(build.status().unwrap().success(), "the program {name} cannot be built");
     folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))

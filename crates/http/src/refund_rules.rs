@@ -4,8 +4,10 @@
 
 use crate::{OURS, rules};
 
-/// Longest order id, payment id and provider's reference, in characters.
+/// Longest order id and payment id, in characters.
 const NAME_MAX: usize = 128;
+/// Longest reference of the provider's, in characters: as many as are kept of an id of its.
+const REFERENCE_MAX: usize = 255;
 /// The largest integer that every reader of JSON holds exactly, 2^53 − 1 (RFC 7493 section 2.2).
 const AMOUNT_MAX: usize = 9_007_199_254_740_991;
 
@@ -20,6 +22,6 @@ rules! {
     NOTE = "/note", "Give a string of at most {max} characters.", Some((0, 500)), OURS;
     PAYOUT_ID = "/payout_id", "Give the id of a payout.", None, OURS;
     OUTCOME = "/outcome", "Give paid or not_paid.", None, OURS;
-    REFERENCE = "/reference", "With paid, and only then, give the provider's id of what it paid, {min} to {max} visible ASCII characters without spaces.",
-        Some((1, NAME_MAX)), OURS;
+    REFERENCE = "/reference", "With paid, give the provider's id of what it paid, {min} to {max} visible ASCII characters without spaces; with not_paid, that of what you looked at, if there is one.",
+        Some((1, REFERENCE_MAX)), OURS;
 }

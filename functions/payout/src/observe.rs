@@ -6,7 +6,12 @@
 
 use payments::{Class, NotPrepared, PROVIDER};
 use platform::{Clock, Stopwatch, events};
-use protocol::refund::{Refund, id::PayoutId, payout::State, step::Listed};
+use protocol::refund::{
+    Refund,
+    id::PayoutId,
+    payout::State,
+    step::{Listed, tells_of_double},
+};
 use queue::PayoutV1;
 
 /// One copy in hand.
@@ -68,6 +73,14 @@ impl<'a> Observed<'a> {
         let alive: Vec<PayoutId> = list.iter().filter(alive).map(|listed| listed.payout).collect();
         if alive.iter().any(|payout| Some(payout) != alive.first()) {
             self.tell_doubled(&self.payout_id, alive.len());
+        }
+    }
+
+    /// A write says that a second object pays a payout. Told once more by the write that follows it, which is better than
+    /// never.
+    pub(crate) fn doubled_by(&self, written: &Refund) {
+        if let Some(payout) = tells_of_double(written) {
+            self.tell_doubled(&payout.to_string(), 2);
         }
     }
 

@@ -99,17 +99,21 @@ impl<'a> Receiving<'a> {
                 if purpose == Purpose::Record {
                     self.observed.recorded(item);
                 }
+                self.observed.doubled_by(item);
                 Outcome::Written
             }
             RefundWrite::Conflict(stored) => {
                 // This very write, whose answer was lost: what it stored is told all the same.
                 if purpose == Purpose::Record && stored.as_deref() == Some(item) {
                     self.observed.recorded(item);
+                    self.observed.doubled_by(item);
                 }
                 Outcome::Conflict(stored)
             }
             RefundWrite::Unknown(error) => {
                 tracing::error!(payout = %self.copy.payout, ?purpose, error = %error, "a write is uncertain");
+                // It is true whether or not it is stored, and nobody may come to say it again.
+                self.observed.doubled_by(item);
                 Outcome::WriteUnknown
             }
         }

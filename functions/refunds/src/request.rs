@@ -108,8 +108,8 @@ pub fn read_resolve(body: &Bytes) -> Result<(Option<PayoutId>, Seen), Problem> {
     });
     let seen = match (paid, reference) {
         (Some(true), Some(reference)) => Some(Seen::Paid { reference }),
-        (Some(false), None) => Some(Seen::NotPaid),
-        (Some(_), _) => {
+        (Some(false), reference) => Some(Seen::NotPaid { reference }),
+        (Some(true), None) => {
             if faults.is_empty() {
                 faults.push(rules::REFERENCE.broken_here());
             }

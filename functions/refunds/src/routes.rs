@@ -252,7 +252,7 @@ async fn resolve(
     let id = named(id)?;
     let stands = match &seen {
         Seen::Paid { .. } => PayoutState::Paid,
-        Seen::NotPaid => PayoutState::Failed,
+        Seen::NotPaid { .. } => PayoutState::Failed,
     };
     let ask = Ask::Resolve { named: payout, seen, actor: caller.actor.clone() };
     let resolve = match change(&refunds, &caller.project, id, ask).await {
@@ -275,6 +275,14 @@ async fn resolve(
             let detail = "The payout is paid, under another reference than this one.";
             Err(Problem::new(Code::PayoutNotInReview, detail))
         }
+        Resolve::ObjectFailed => {
+            let detail = "The provider said that the object with this reference failed.";
+            Err(Problem::new(Code::PayoutNotInReview, detail))
+        }
+        Resolve::NotNamed(object) => Err(Problem::new(
+            Code::PayoutNotInReview,
+            format!("The provider shows {object} for this payout: give that as reference, if it is what was not paid."),
+        )),
         Resolve::NotCurrent(current) => Err(Problem::new(
             Code::PayoutNotInReview,
             format!("The refund's payout is {current}: name that one, if it is the one that you looked at."),

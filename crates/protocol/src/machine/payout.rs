@@ -16,7 +16,7 @@ use crate::{
         payout::Finding,
         step::{
             Found, Listed, Look, Next as Decision, Nothing, Settled, announced, listed, listing_failed,
-            listing_refused, mark, next, nothing_done, record,
+            listing_refused, mark, next, nothing_done, record, unprepared,
         },
     },
     timing::{SQS_VISIBILITY_MAX_MS, Timing},
@@ -104,6 +104,8 @@ enum Word {
     Silent(Finding),
     /// A call was refused, and no listing was got.
     Refused(Reason),
+    /// Nothing could be asked. Whoever wrote meanwhile may have asked: the next receive finds out.
+    Unasked(Finding),
 }
 
 /// Why a refund is written.
@@ -293,7 +295,9 @@ impl Payout {
     fn record(self, stored: &Refund, word: Word, now_ms: u64) -> Next {
         let copy = self.receive.copy;
         let write = match &word {
-            Word::Said(finding) | Word::Silent(finding) => record(stored, copy, finding, now_ms),
+            Word::Said(finding) | Word::Silent(finding) | Word::Unasked(finding) => {
+                record(stored, copy, finding, now_ms)
+            }
             Word::Refused(reason) => mark(stored, copy, reason, now_ms),
         };
         match write {
@@ -309,6 +313,7 @@ impl Payout {
     fn overtaken(self, stored: Box<Refund>, word: Word, now_ms: u64) -> Next {
         match word {
             Word::Silent(_) => self.decide(stored, true, now_ms),
+            Word::Unasked(_) => self.release(None),
             word => self.record(&stored, word, now_ms),
         }
     }
@@ -356,7 +361,13 @@ impl Machine for Payout {
             (Phase::Reading, Outcome::Read(None) | Outcome::ReadFailed) => self.release(None),
 
             (Phase::Preparing(stored), Outcome::Prepared) => self.decide(stored, true, now_ms),
-            (Phase::Preparing(_), Outcome::NotPrepared) => self.release(None),
+            (Phase::Preparing(stored), Outcome::NotPrepared) => {
+                let (copy, mine) = (self.receive.copy, self.receive.token);
+                match unprepared(&stored, copy, mine, now_ms, &self.timing) {
+                    Some(finding) => self.record(&stored, Word::Unasked(finding), now_ms),
+                    None => self.release(None),
+                }
+            }
 
             (Phase::Stamping(item), Outcome::Written) => self.call(item, now_ms),
             // This very write came first, its answer was lost, and the SDK repeated it.

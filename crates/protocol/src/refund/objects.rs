@@ -9,7 +9,7 @@ use super::{
     trail::{About, By, Line, Trail, What},
 };
 use crate::answer::Reason;
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
 /// The code of a trail line that tells of a second object that pays one payout. An alarm.
 pub const DOUBLED: &str = "payout_doubled";
@@ -67,14 +67,38 @@ pub(crate) fn heard(trail: &Trail, stored: &Payout, finding: &Finding, now_ms: u
 
 /// What a finding says besides the state that it makes, for a line of its own: an earlier payout's object that is news, or
 /// that the payout's own object failed, though it is in review for another reason.
-pub(crate) fn besides(trail: &Trail, heard: &Payout, finding: &Finding) -> Option<About> {
-    let (payout, object, code) = match finding {
-        Finding::Earlier { payout, object } if trail.last_word(object).is_none() => (*payout, object, EARLIER_FOUND),
-        Finding::Failed { reference, .. } if heard.state == State::Review => (heard.number, reference, FAILED),
-        _ => return None,
+pub(crate) fn besides(trail: &Trail, heard: &Payout, finding: &Finding) -> Vec<About> {
+    let about = |payout: u16, object: &str, code: &str| About {
+        payout: Some(payout),
+        reference: Some(String::from(object)),
+        code: Some(String::from(code)),
+        created_s: None,
     };
-    let (reference, code) = (Some(object.clone()), Some(String::from(code)));
-    Some(About { payout: Some(payout), reference, code, created_s: None })
+    let mut all = Vec::new();
+    match finding {
+        Finding::Earlier { payout, object, failed } => {
+            if trail.last_word(object).is_none() {
+                all.push(about(*payout, object, EARLIER_FOUND));
+            }
+            all.extend(failed.as_deref().map(|own| about(heard.number, own, FAILED)));
+        }
+        Finding::Failed { reference, .. } if heard.state == State::Review => {
+            all.push(about(heard.number, reference, FAILED));
+        }
+        _ => {}
+    }
+    all
+}
+
+/// What a finding says of a second object that pays the stored payout, where the trail does not tell of it yet.
+pub(crate) fn doubled(trail: &Trail, stored: &Payout, finding: &Finding) -> Option<About> {
+    let object = finding.reference().filter(|_| doubles(stored, finding))?;
+    (!trail.tells_that_doubled(object)).then(|| About {
+        payout: Some(stored.number),
+        reference: Some(String::from(object)),
+        code: Some(String::from(DOUBLED)),
+        created_s: None,
+    })
 }
 
 impl Line {
@@ -128,7 +152,7 @@ impl Trail {
 
     /// An object of an earlier payout than this one that paid, or may, and is not known to have failed since. `failed` is
     /// the object that is just said to have failed.
-    fn earlier_alive(&self, payout: u16, failed: Option<&str>) -> Option<&str> {
+    pub(crate) fn earlier_alive(&self, payout: u16, failed: Option<&str>) -> Option<&str> {
         let earlier = |line: &&Line| {
             let found = line.what == What::Event && line.about.code.as_deref() == Some(EARLIER_FOUND);
             found && line.about.payout.is_some_and(|number| number < payout)
@@ -139,6 +163,21 @@ impl Trail {
             let ended = self.0.iter().skip(at).any(|line| line.is_of(object) && line.tells_of_failure());
             (!ended).then_some(object)
         })
+    }
+
+    /// The object that failed after a person had said that this payout was paid by another one.
+    pub(crate) fn doubts_the_name(&self, payout: u16) -> Option<&str> {
+        let of = |line: &&Line| line.about.payout == Some(payout);
+        let since = self.0.iter().filter(of).rev().take_while(|line| line.what != What::Paid);
+        let failed =
+            since.filter(|line| line.what == What::Event && line.about.code.as_deref() == Some(OTHER_FAILED)).last();
+        failed.filter(|_| self.tells_that_person_paid(payout)).and_then(|line| line.about.reference.as_deref())
+    }
+
+    /// Whether a person has said what became of this payout.
+    pub(crate) fn tells_of_person(&self, payout: u16) -> bool {
+        let ends = |line: &&Line| matches!(line.what, What::Paid | What::Failed) && line.about.payout == Some(payout);
+        self.0.iter().filter(ends).any(|line| matches!(line.by, By::Actor(_)))
     }
 
     /// Whether it was a person who said that this payout was paid, and by which object.

@@ -164,6 +164,8 @@ pub enum Finding {
         payout: u16,
         /// The provider's id of it.
         object: String,
+        /// The provider's id of the current payout's own object, if that is there and failed.
+        failed: Option<String>,
     },
 }
 
@@ -174,6 +176,12 @@ pub const EARLIER_FOUND: &str = "earlier_payout_found";
 pub(crate) fn earlier_found(object: &str) -> Reason {
     let detail =
         format!("the provider has an earlier payout of this refund ({object}), which is not known to have failed");
+    Reason { code: String::from(EARLIER_FOUND), detail }
+}
+
+/// The reason of such a review once that object failed.
+pub(crate) fn earlier_failed(object: &str) -> Reason {
+    let detail = format!("the provider had an earlier payout of this refund ({object}), which has failed since");
     Reason { code: String::from(EARLIER_FOUND), detail }
 }
 
@@ -261,12 +269,16 @@ pub fn hear(stored: &Payout, finding: &Finding, now_ms: u64) -> Option<Payout> {
         }
         Finding::Earlier { object, .. } => Some(earlier_found(object)),
     };
+    let (own, own_failed) = match finding {
+        Finding::Earlier { failed, .. } => (failed.as_deref(), failed.is_some()),
+        other => (other.reference(), state == State::Failed),
+    };
     Some(Payout {
         state,
         // Nobody calls any more.
         caller: None,
-        failed_ms: (state == State::Failed).then_some(now_ms),
-        reference: finding.reference().map(String::from).or_else(|| stored.reference.clone()),
+        failed_ms: own_failed.then_some(now_ms),
+        reference: own.map(String::from).or_else(|| stored.reference.clone()),
         // It was about that object.
         applied: stored.applied.filter(|_| !another),
         // What put a payout in review is kept when it is an object that turned up after a refusal.

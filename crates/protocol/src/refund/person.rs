@@ -66,7 +66,10 @@ pub enum Seen {
         reference: String,
     },
     /// It was not paid, and will not be.
-    NotPaid,
+    NotPaid {
+        /// The provider's id of the object that the person looked at, if named.
+        reference: Option<String>,
+    },
 }
 
 /// The decision on a resolve.
@@ -80,6 +83,11 @@ pub enum Resolve {
     NotInReview(State),
     /// It is paid, but under another reference of the provider's than the one that the person saw.
     OtherReference,
+    /// The object that was named as paid has failed since, by the provider's own word, which is its end.
+    ObjectFailed,
+    /// Nobody is taken to say "not paid" of this object, which the provider shows, without naming it: another one was named,
+    /// or none, though a person has spoken of this payout before, and this may be a late repeat of that word.
+    NotNamed(String),
     /// The payout that was named is not the current one, which is this; or none was named, and it is a successor.
     NotCurrent(PayoutId),
     /// The refund has no payout.
@@ -88,26 +96,43 @@ pub enum Resolve {
 
 /// Decides what a person's word makes of the current payout. A person who says which payout was looked at is not taken
 /// to speak of its successor; and one who names none speaks of the first: a late repeat of that word must not end the
-/// review of its successor, whom it cannot have meant.
+/// review of its successor, whom it cannot have meant. Nor must it end a second review of the same payout, which the
+/// provider's word began after the person's.
+///
+/// A payout that is paid by a person's word is open to another word once the provider says that an object failed which the
+/// person had not named: the name may have been wrong.
 #[must_use]
 pub fn resolve(stored: &Refund, named: Option<PayoutId>, seen: &Seen, actor: &str, now_ms: u64) -> Resolve {
     let (Some(payout), Some(id)) = (stored.payout.as_ref(), stored.payout_id()) else { return Resolve::Unknown };
     if named.map_or(payout.number > 1, |named| named != id) {
         return Resolve::NotCurrent(id);
     }
+    let doubted = stored.trail.doubts_the_name(payout.number).filter(|_| payout.state == State::Paid);
+    match (payout.state, seen) {
+        (State::Paid, Seen::Paid { reference }) if payout.reference.as_ref() == Some(reference) => {
+            return Resolve::Repeated;
+        }
+        (State::Failed, Seen::NotPaid { .. }) => return Resolve::Repeated,
+        (State::Review, _) => {}
+        (State::Paid, _) if doubted.is_some() => {}
+        (State::Paid, Seen::Paid { .. }) => return Resolve::OtherReference,
+        (other, _) => return Resolve::NotInReview(other),
+    }
+    let shown = doubted.or(payout.reference.as_deref());
+    match (seen, shown) {
+        (Seen::Paid { reference }, _) if stored.trail.tells_that_failed(reference) => return Resolve::ObjectFailed,
+        (Seen::NotPaid { reference: Some(named) }, Some(shown)) if named != shown => {
+            return Resolve::NotNamed(String::from(shown));
+        }
+        (Seen::NotPaid { reference: None }, Some(shown)) if stored.trail.tells_of_person(payout.number) => {
+            return Resolve::NotNamed(String::from(shown));
+        }
+        _ => {}
+    }
     let state = match seen {
         Seen::Paid { .. } => State::Paid,
-        Seen::NotPaid => State::Failed,
+        Seen::NotPaid { .. } => State::Failed,
     };
-    if payout.state == state {
-        return match seen {
-            Seen::Paid { reference } if payout.reference.as_ref() != Some(reference) => Resolve::OtherReference,
-            Seen::Paid { .. } | Seen::NotPaid => Resolve::Repeated,
-        };
-    }
-    if payout.state != State::Review {
-        return Resolve::NotInReview(payout.state);
-    }
     let mut next = Payout { state, ..payout.clone() };
     match seen {
         Seen::Paid { reference } => {
@@ -117,7 +142,7 @@ pub fn resolve(stored: &Refund, named: Option<PayoutId>, seen: &Seen, actor: &st
             next.reason = None;
         }
         // Without a reference, so that the provider's own word, should it come after all, is stronger.
-        Seen::NotPaid => {
+        Seen::NotPaid { .. } => {
             next.applied = None;
             next.reference = None;
             next.failed_ms = Some(now_ms);

@@ -10,7 +10,7 @@ use super::{
     Refund,
     id::PayoutId,
     line_of,
-    objects::{besides, heard},
+    objects::{DOUBLED, besides, doubled, heard},
     payout::{Finding, Payout, State},
     terms::Terms,
     trail::{By, Line, What},
@@ -166,7 +166,8 @@ pub fn listed(
         // One that failed may be retried, and the payer has the money by the other.
         (Some(Listed { finding: Finding::Failed { .. }, .. }) | None, Some(earlier)) => {
             let object = earlier.finding.reference().map(String::from).unwrap_or_default();
-            return Found::Record(Finding::Earlier { payout: earlier.payout.number, object });
+            let failed = current.and_then(|own| own.finding.reference()).map(String::from);
+            return Found::Record(Finding::Earlier { payout: earlier.payout.number, object, failed });
         }
         (Some(current), _) => {
             return Found::Record(current.terms.judge(&current.finding, payout.amount, &stored.request.currency));
@@ -237,7 +238,7 @@ pub fn listing_refused(stored: &Refund, look: &Look, why: &Reason, now_ms: u64, 
 }
 
 /// Decides from a listing that was not got: it is asked for again, but not for ever. A payout that was submitted waits
-/// for the provider's word, which comes by event too.
+/// longer, for the provider's word, which comes by event too.
 #[must_use]
 pub fn listing_failed(stored: &Refund, look: &Look, now_ms: u64, timing: &Timing) -> Found {
     let Some(payout) = stored.payout.as_ref() else { return Found::Wait };
@@ -251,11 +252,40 @@ pub fn listing_failed(stored: &Refund, look: &Look, now_ms: u64, timing: &Timing
         Look::Settle if given_up && payout.state == State::Due => {
             Found::Record(Finding::unclear("listing_failed", "the payment's refunds could not be listed for long"))
         }
+        // Without events nobody would ever hear of it.
+        Look::Settle
+            if payout.state == State::Submitted
+                && payout.first_call_ms.is_some_and(|first| timing.payout_uncalled_given_up(first, now_ms)) =>
+        {
+            let detail =
+                "the provider has it and had not decided, and the payment's refunds could not be listed for a week";
+            Found::Record(Finding::unclear("listing_failed", detail))
+        }
         Look::Refused(reason) if payout.refused().is_none() => Found::Mark(reason.clone()),
         Look::Before if payout.calls == 0 && timing.payout_uncalled_given_up(payout.due_ms, now_ms) => {
             Found::Record(never_called("the payment's refunds could not be listed, and no call was made"))
         }
         Look::Refused(_) | Look::Settle | Look::Before => Found::Wait,
+    }
+}
+
+/// Decides when the provider cannot be asked at all, since the project's credentials are not to be had: waiting has the same
+/// ends as where it does not answer, so that a person hears of it, whatever the last call came to.
+#[must_use]
+pub fn unprepared(stored: &Refund, copy: PayoutId, mine: OwnerToken, now_ms: u64, timing: &Timing) -> Option<Finding> {
+    let due = stored.payout.as_ref().map_or(now_ms, |payout| payout.due_ms);
+    match next(stored, copy, mine, now_ms, timing) {
+        Next::Look(look) => match listing_failed(stored, &look, now_ms, timing) {
+            Found::Record(finding) => Some(finding),
+            Found::Mark(_) | Found::Wait | Found::Stamp(..) => None,
+        },
+        Next::Stamp(..)
+            if stored.payout.as_ref().is_some_and(|payout| payout.calls == 0)
+                && timing.payout_uncalled_given_up(due, now_ms) =>
+        {
+            Some(never_called("the project's credentials could not be had for a week, and no call was made"))
+        }
+        Next::Stamp(..) | Next::Ack(_) => None,
     }
 }
 
@@ -310,12 +340,30 @@ pub fn mark(stored: &Refund, copy: PayoutId, reason: &Reason, now_ms: u64) -> Op
 #[must_use]
 pub fn record(stored: &Refund, copy: PayoutId, finding: &Finding, now_ms: u64) -> Option<(Box<Refund>, Expect)> {
     let payout = stored.payout.as_ref().filter(|_| stored.payout_id() == Some(copy))?;
-    let heard = heard(&stored.trail, payout, finding, now_ms)?;
-    let (what, mut before) = (line_of(heard.state), stored.clone());
-    if let Some(about) = besides(&stored.trail, &heard, finding) {
-        before.trail.push(Line { at_ms: now_ms, what: What::Event, by: By::Payout, about });
-    }
-    Some((Box::new(before.changed(heard, what, By::Payout, now_ms)), stored.expect(copy)))
+    let mut before = stored.clone();
+    let line = |about| Line { at_ms: now_ms, what: What::Event, by: By::Payout, about };
+    // That it was paid twice is kept whether or not it changes anything.
+    let twice = doubled(&stored.trail, payout, finding).map(line);
+    let is_twice = twice.is_some();
+    twice.into_iter().for_each(|line| before.trail.push(line));
+    let next = match heard(&stored.trail, payout, finding, now_ms) {
+        Some(heard) => {
+            besides(&stored.trail, &heard, finding).into_iter().map(line).for_each(|line| before.trail.push(line));
+            let what = line_of(heard.state);
+            before.changed(heard, what, By::Payout, now_ms)
+        }
+        None if is_twice => before.quietly(payout.clone()),
+        None => return None,
+    };
+    Some((Box::new(next), stored.expect(copy)))
+}
+
+/// The payout of which a consumer's write says that it was paid twice, by its last lines.
+#[must_use]
+pub fn tells_of_double(written: &Refund) -> Option<PayoutId> {
+    let told = |line: &&Line| line.by == By::Payout && line.about.code.as_deref() == Some(DOUBLED);
+    let number = written.trail.0.iter().rev().take(2).find(told)?.about.payout?;
+    Some(PayoutId { refund: written.id, number })
 }
 
 /// Whether a change of a refund, as the stream shows it, may need a copy: its payout is due, and it is another than

@@ -142,19 +142,35 @@ impl Line {
     }
 }
 
+impl Line {
+    /// Whether another line says the same of the same object, by an event.
+    fn says_the_same(&self, other: &Self) -> bool {
+        let said = |line: &Self| (line.about.payout, line.about.reference.clone(), line.about.code.clone());
+        self.what == What::Event && other.what == What::Event && said(self) == said(other)
+    }
+}
+
 /// The lines, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Trail(pub Vec<Line>);
 
 impl Trail {
     /// Adds a line. When the trail is full, the oldest line of an event goes that said nothing new, and without one the
-    /// oldest that tells neither of the creation nor of the decision.
+    /// oldest of an event that said what a later line says again of the same object, so that nothing is forgotten on which
+    /// a decision rests; and without that the oldest that tells neither of the creation nor of the decision.
     pub fn push(&mut self, line: Line) {
-        while self.0.len() >= TRAIL_MAX {
-            let idle = self.0.iter().position(Line::is_idle);
-            self.0.remove(idle.unwrap_or(KEPT));
-        }
         self.0.push(line);
+        while self.0.len() > TRAIL_MAX {
+            let last = self.0.len().saturating_sub(1);
+            let before = self.0.get(..last).unwrap_or_default();
+            let idle = before.iter().position(Line::is_idle);
+            let again = || {
+                let said_later = |at: usize| self.0.iter().skip(at + 1).any(|later| before[at].says_the_same(later));
+                (0..last).find(|at| said_later(*at))
+            };
+            let goes = idle.or_else(again).unwrap_or(KEPT);
+            self.0.remove(goes);
+        }
     }
 
     /// Whether a line tells that this payout is about to be called for.

@@ -10,7 +10,7 @@ use super::{
     id::PayoutId,
     line_of,
     objects::{DOUBLED, FAILED, OTHER_FAILED, besides, doubles, heard, is_another},
-    payout::{EARLIER_FOUND, Finding, Payout, State, earlier_found},
+    payout::{EARLIER_FOUND, Finding, Payout, State, earlier_failed, earlier_found},
     terms::Terms,
     trail::{About, By, Line, What},
 };
@@ -127,10 +127,10 @@ pub fn apply(stored: &Refund, event: &Event, now_ms: u64) -> Apply {
     let by = By::Event(event.id.clone());
     let mut next = match heard(&stored.trail, payout, &finding, now_ms) {
         Some(heard) => {
-            let before = match (doubled, besides(&stored.trail, &heard, &finding)) {
+            let before = match (doubled, besides(&stored.trail, &heard, &finding).is_empty()) {
                 (true, _) => told(stored, event, DOUBLED, by.clone(), now_ms),
-                (false, Some(_)) => told(stored, event, FAILED, by.clone(), now_ms),
-                (false, None) => stored.clone(),
+                (false, false) => told(stored, event, FAILED, by.clone(), now_ms),
+                (false, true) => stored.clone(),
             };
             let what = line_of(heard.state);
             let mut next = before.changed(Payout { applied: Some(order), ..heard }, what, by, now_ms);
@@ -178,6 +178,13 @@ fn of_earlier(stored: &Refund, payout: &Payout, event: &Event, now_ms: u64) -> A
         Finding::Failed { .. } if !failed || made_s.is_none() => {
             let mut next = told(stored, event, FAILED, By::Event(event.id.clone()), now_ms);
             keep(&mut next, event);
+            // Whoever looks at the review is not sent to an object that is none any more.
+            if payout.state == State::Review && payout.reason.as_ref().is_some_and(|why| why.code == EARLIER_FOUND) {
+                let failed = event.finding.reference().unwrap_or_default();
+                let alive = next.trail.earlier_alive(payout.number, None);
+                let reason = alive.map_or_else(|| earlier_failed(failed), earlier_found);
+                next.payout = next.payout.map(|payout| Payout { reason: Some(reason), ..payout });
+            }
             Apply::Write(Box::new(next), expect)
         }
         Finding::Failed { .. } | Finding::Refused(_) | Finding::Unclear { .. } | Finding::Earlier { .. } => {

@@ -489,7 +489,7 @@ fn an_event_and_a_resolve_end_with_their_write() {
     use change_payout::{Effect, Outcome, Verdict};
     let event =
         Event { id: "evt".into(), created_s: 1, payout: payout(1), finding: succeeded(), terms: Terms::default() };
-    let resolve = Ask::Resolve { named: None, seen: Seen::NotPaid, actor: "a".into() };
+    let resolve = Ask::Resolve { named: None, seen: Seen::NotPaid { reference: None }, actor: "a".into() };
     for (ask, state) in [(Ask::Event(event), State::Due), (resolve, State::Review)] {
         let (machine, _) = go(ChangePayout::new(ask, ME, TIMING).step(Outcome::Start, NOW));
         let (machine, effects) = go(machine.step(Outcome::Read(Some(Box::new(in_state(state)))), NOW));
@@ -509,7 +509,7 @@ fn an_event_and_a_resolve_end_with_their_write() {
 #[test]
 fn writes_that_are_always_lost_end() {
     use change_payout::{Outcome, Verdict};
-    let resolve = Ask::Resolve { named: None, seen: Seen::NotPaid, actor: "a".into() };
+    let resolve = Ask::Resolve { named: None, seen: Seen::NotPaid { reference: None }, actor: "a".into() };
     let (machine, _) = go(ChangePayout::new(resolve, ME, TIMING).step(Outcome::Start, NOW));
     let stored = || Some(Box::new(in_state(State::Review)));
     let (mut machine, _) = go(machine.step(Outcome::Read(stored()), NOW));

@@ -8,6 +8,7 @@ mod payout;
 mod person;
 mod terms;
 mod webhook;
+mod words;
 
 use protocol::{
     answer::Reason,

@@ -210,7 +210,11 @@ fn a_person_s_word_does_not_make_the_provider_s_failures_unheard() {
     for review in [first, *second] {
         assert_eq!(stands(&review).0, State::Review);
         let neither = written(&review, &event(3, 50, lost("re_1")));
-        let Resolve::Write(ended, _) = resolve(&neither, Some(payout(2)), &Seen::NotPaid, "ada", NOW) else { panic!() };
+        let Resolve::Write(ended, _) =
+            resolve(&neither, Some(payout(2)), &Seen::NotPaid { reference: None }, "ada", NOW)
+        else {
+            panic!()
+        };
         for late in [named("re_2"), Finding::Pending { reference: "re_2".into() }] {
             let told = apply(&ended, &of_successor(4, 30, late.clone()), NOW);
             assert_eq!(told, Apply::Ignore(Ignored::OutOfOrder), "{late:?}");
@@ -231,7 +235,7 @@ fn a_listing_with_an_earlier_payout_that_lives_is_no_invitation_either() {
     };
     for finding in [named("re_1"), Finding::Pending { reference: "re_1".into() }] {
         let list = [of(1, finding), of(2, lost("re_2"))];
-        let earlier = Finding::Earlier { payout: 1, object: "re_1".into() };
+        let earlier = Finding::Earlier { payout: 1, object: "re_1".into(), failed: Some("re_2".into()) };
         assert_eq!(found(&list), Found::Record(earlier.clone()));
         // It is kept, so that the failure of its successor, told afterwards, invites nobody to retry it.
         let item = with(|payout| (payout.number, payout.state) = (2, State::Submitted));
@@ -239,6 +243,10 @@ fn a_listing_with_an_earlier_payout_that_lives_is_no_invitation_either() {
         let line = &review.trail.0[item.trail.0.len()];
         assert_eq!((line.about.payout, line.about.reference.as_deref()), (Some(1), Some("re_1")));
         assert_eq!((review.version, review.trail.0.last().unwrap().what), (item.version + 1, What::Review));
+        // Nor is it forgotten that its own object failed.
+        assert_eq!(stands(&review), (State::Review, Some("re_2")));
+        assert_eq!(review.payout.as_ref().unwrap().failed_ms, Some(NOW));
+        assert_eq!(record(&review, payout(2), &named("re_2"), NOW), None, "an answer from before its failure");
         let told = Event { payout: payout(2), ..event(1, 10, lost("re_2")) };
         let after = written(&review, &told);
         assert_eq!(stands(&after), (State::Review, Some("re_2")));
@@ -307,4 +315,30 @@ fn a_flood_of_events_leaves_the_lines_that_matter() {
         assert_eq!(item.trail.0.last().unwrap().at_ms, NOW + u64::from(id));
     }
     assert_eq!((item.trail.0.len(), item.trail.0[1].what), (TRAIL_MAX, What::Approved));
+}
+
+/// A provider that says the same of one object again and again pushes out nothing on which a decision rests.
+#[test]
+fn a_flood_about_one_object_leaves_what_is_known_of_others() {
+    let mut item = with_an_earlier_one(State::Submitted);
+    let kept = item.trail.0.clone();
+    for id in 100..300 {
+        let failed = Event { payout: payout(2), ..event(id, u64::from(id), lost("re_x")) };
+        let earlier = event(id + 1_000, u64::from(id), named("re_1"));
+        for told in [failed, earlier] {
+            item = match apply(&item, &told, NOW) {
+                Apply::Write(item, _) | Apply::GivenUp(item, _) | Apply::Doubled(item, _) => *item,
+                other => panic!("{other:?}"),
+            };
+        }
+    }
+    assert!(item.trail.0.len() <= TRAIL_MAX);
+    let told = |what: What| item.trail.0.iter().filter(|line| line.what == what).count();
+    for line in kept.iter().filter(|line| line.what != What::Event) {
+        assert!(item.trail.0.contains(line), "{line:?}");
+    }
+    assert!(told(What::Event) > 2, "room is used");
+    let of_successor = |id, at, finding| Event { payout: payout(2), ..event(id, at, finding) };
+    let after = written(&item, &of_successor(5_000, 9_000, lost("re_2")));
+    assert_eq!(stands(&after).0, State::Review, "the earlier one is known to be alive");
 }

@@ -236,7 +236,7 @@ fn a_listing_is_recorded_waited_for_or_left_to_a_person_and_never_a_reason_to_ca
     let successor = with(|payout| payout.number = 2);
     for alive in [waits(), succeeded()] {
         let found = listed(&successor, payout(2), ME, &Look::Before, &[of(1, alive)], NOW, &TIMING);
-        assert_eq!(found, Found::Record(Finding::Earlier { payout: 1, object: "re_1".into() }));
+        assert_eq!(found, Found::Record(Finding::Earlier { payout: 1, object: "re_1".into(), failed: None }));
         let Found::Record(finding) = found else { panic!() };
         let (review, _) = record(&successor, payout(2), &finding, NOW).unwrap();
         let reason = review.payout.unwrap().reason.unwrap();

@@ -49,7 +49,7 @@ fn only_a_failed_payout_of_this_refund_is_retried() {
 
 #[test]
 fn a_person_ends_a_review_and_may_say_it_again() {
-    for (seen, end) in [(paid(), State::Paid), (Seen::NotPaid, State::Failed)] {
+    for (seen, end) in [(paid(), State::Paid), (Seen::NotPaid { reference: None }, State::Failed)] {
         for state in STATES {
             let expected = match state {
                 State::Review => None,
@@ -78,7 +78,7 @@ fn a_person_ends_a_review_and_may_say_it_again() {
 #[test]
 fn a_person_s_word_is_about_the_payout_and_the_reference_that_it_names() {
     let successor = with(|payout| (payout.number, payout.state) = (2, State::Review));
-    for seen in [paid(), Seen::NotPaid] {
+    for seen in [paid(), Seen::NotPaid { reference: None }] {
         for named in [payout(1), payout(3)] {
             assert_eq!(resolve(&successor, Some(named), &seen, "a", NOW), Resolve::NotCurrent(payout(2)));
         }
@@ -119,7 +119,9 @@ fn the_trail_keeps_what_became_of_a_payout_that_has_a_successor() {
 fn the_provider_s_own_word_is_stronger_than_a_person_s_not_paid() {
     let mut review = in_state(State::Review);
     review.payout.as_mut().unwrap().reference = Some("re_1".into());
-    let Resolve::Write(item, _) = resolve(&review, None, &Seen::NotPaid, "a", NOW) else { panic!() };
+    let Resolve::Write(item, _) = resolve(&review, None, &Seen::NotPaid { reference: None }, "a", NOW) else {
+        panic!()
+    };
     let said = item.payout.unwrap();
     assert_eq!(hear(&said, &succeeded(), NOW).unwrap().state, State::Paid);
     assert_eq!(hear(&said, &waits(), NOW).unwrap().state, State::Review);

@@ -61,7 +61,7 @@ fn every_rule_is_broken_alone_and_named_at_its_place() {
         (r#"{"outcome":"paid","reference":" "}"#, &rules::REFERENCE),
         (r#"{"outcome":"paid","reference":"by bank transfer"}"#, &rules::REFERENCE),
         (r#"{"outcome":"paid","reference":"re_\u0000"}"#, &rules::REFERENCE),
-        (r#"{"outcome":"not_paid","reference":"re_1"}"#, &rules::REFERENCE),
+        (r#"{"outcome":"not_paid","reference":""}"#, &rules::REFERENCE),
         (r#"{"payout_id":"1","outcome":"not_paid"}"#, &rules::PAYOUT_ID),
     ] {
         let problem = read_resolve(&Bytes::from(body)).unwrap_err();
@@ -139,8 +139,14 @@ fn refusals_come_in_the_order_of_the_contract() {
     let seen = read_resolve(&Bytes::from(r#"{"outcome":"paid","reference":"re_1"}"#)).unwrap();
     assert_eq!(seen, (None, Seen::Paid { reference: "re_1".to_owned() }));
     let body = r#"{"payout_id":null,"outcome":"not_paid","reference":null}"#;
-    assert_eq!(read_resolve(&Bytes::from(body)).unwrap(), (None, Seen::NotPaid));
+    assert_eq!(read_resolve(&Bytes::from(body)).unwrap(), (None, Seen::NotPaid { reference: None }));
     let payout = format!("payout_rf_{}_2", "a".repeat(40));
     let body = format!(r#"{{"payout_id":"{payout}","outcome":"not_paid"}}"#);
-    assert_eq!(read_resolve(&Bytes::from(body)).unwrap(), (PayoutId::parse(&payout), Seen::NotPaid));
+    assert_eq!(
+        read_resolve(&Bytes::from(body)).unwrap(),
+        (PayoutId::parse(&payout), Seen::NotPaid { reference: None })
+    );
+    let named = Seen::NotPaid { reference: Some("re_1".into()) };
+    let body = Bytes::from(r#"{"outcome":"not_paid","reference":"re_1"}"#);
+    assert_eq!(read_resolve(&body).unwrap(), (None, named));
 }
