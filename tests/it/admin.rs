@@ -411,7 +411,7 @@ async fn what_is_missing_is_named_and_every_level_has_help() {
     for (name, why) in [
         ("AWS_REGION", "no AWS region is set"),
         ("AWS_SECRET_ACCESS_KEY", "of the AWS CLI, version 2, prints them"),
-        ("TABLE_NAME", "no table is named: give --table NAME, set TABLE_NAME"),
+        ("TABLE_NAME", "no table is named: give --outputs or --table NAME, set TABLE_NAME"),
     ] {
         sendonce.environment = full.clone();
         sendonce.environment.remove(name);

@@ -94,9 +94,9 @@ impl Place {
     /// The table's name.
     pub(crate) fn table(&self) -> Result<String, Failure> {
         let given = self.given.table.clone().or_else(|| self.output("TableName")).or_else(|| variable("TABLE_NAME"));
-        let table = given
-            .or_else(|| self.given.local.then(|| LOCAL_TABLE.to_owned()))
-            .ok_or_else(|| said("no table is named: give --table NAME, set TABLE_NAME, or give --local"))?;
+        let table = given.or_else(|| self.given.local.then(|| LOCAL_TABLE.to_owned())).ok_or_else(|| {
+            said("no table is named: give --outputs or --table NAME, set TABLE_NAME, or give --local")
+        })?;
         // By the functions' own rule, before the SDK says it in words of its own.
         let mut env = EnvReader::from_source(|_| Some(table.clone()));
         let read = env.table();

@@ -1,7 +1,9 @@
 //! The commands that README and docs/RUNBOOK.md have a person give: what they need is said, and they can be given in that
 //! order.
 
-use crate::Faults;
+use crate::{Faults, yaml::root};
+use anyhow::Context;
+use std::fs;
 
 /// How a version is built and deployed.
 const DEPLOY: &str = "`sam build && sam deploy";
@@ -15,6 +17,30 @@ const CLI_VERSION: &str = "version 2";
 const UPDATE: &str = "aws dynamodb update-table ";
 /// What returns once it does again.
 const WAIT: &str = "aws dynamodb wait table-exists ";
+
+/// The tools that README has a person install, and where the tests say their versions.
+const PINNED: [(&str, &str, &str); 3] = [
+    ("aws-sam-cli", "tests/deploy/run", "SAM_VERSION="),
+    ("cargo-lambda", "tests/deploy/run", "CARGO_LAMBDA_VERSION="),
+    ("cargo-lambda", "tests/watch", "VERSION="),
+];
+
+/// The tools that README names in another version than the tests use.
+///
+/// # Errors
+/// When a script cannot be read.
+pub fn versions(readme: &str) -> anyhow::Result<Faults> {
+    let mut faults = Faults::new();
+    for (tool, script, variable) in PINNED {
+        let text = fs::read_to_string(root().join(script)).with_context(|| format!("{script} cannot be read"))?;
+        let version = text.lines().find_map(|line| line.strip_prefix(variable)).unwrap_or_default();
+        let named: Vec<&str> = readme.split_whitespace().filter_map(|word| word.strip_prefix(tool)).collect();
+        if !named.contains(&format!("=={version}").as_str()) {
+            faults.push(format!("README does not have {tool}=={version} installed, which {script} uses"));
+        }
+    }
+    Ok(faults)
+}
 
 /// What a document's commands lack.
 #[must_use]

@@ -26,7 +26,7 @@ fn contracts() -> [(&'static str, Vec<String>); 2] {
 
 /// How well a route key fits a request, as API Gateway weighs them: a whole path before a greedy one, a method before
 /// any, `$default` last (API Gateway Developer Guide, "Routes for HTTP APIs"). `None`: not at all.
-fn fits(key: &str, request: &str) -> Option<(bool, usize, bool)> {
+pub(crate) fn fits(key: &str, request: &str) -> Option<(bool, usize, bool)> {
     if key == "$default" {
         return Some((false, 0, false));
     }
@@ -51,18 +51,31 @@ fn fits(key: &str, request: &str) -> Option<(bool, usize, bool)> {
     fits.then_some((true, literal, key_method != "ANY"))
 }
 
+/// The function that a route leads to.
+fn function_of<'a>(template: &'a Value, route: &Value) -> &'a str {
+    let target = route["Properties"]["Target"]["Fn::Sub"].as_str().unwrap_or_default();
+    let integration = target.trim_start_matches("integrations/${").trim_end_matches('}');
+    named(&template["Resources"][integration]["Properties"]["IntegrationUri"]).unwrap_or_default()
+}
+
+/// Each route's key, with the binary of the function that it leads to.
+pub(crate) fn keys(template: &Value) -> Vec<(&str, Option<&str>)> {
+    let binaries: BTreeMap<&str, &str> = functions(template).iter().map(|f| (f.name, f.binary)).collect();
+    let routes = of_type(template, "AWS::ApiGatewayV2::Route").map(|(_, route)| {
+        let key = route["Properties"]["RouteKey"].as_str().unwrap_or_default();
+        (key, binaries.get(function_of(template, route)).copied())
+    });
+    routes.collect()
+}
+
 /// What is wrong with the routes.
 #[must_use]
 pub fn faults(template: &Value) -> Faults {
     let mut faults = Faults::new();
-    let binaries: BTreeMap<&str, &str> = functions(template).iter().map(|f| (f.name, f.binary)).collect();
-    let mut routes = Vec::new();
+    let routes = keys(template);
     for (name, route) in of_type(template, "AWS::ApiGatewayV2::Route") {
+        let function = function_of(template, route);
         let route = &route["Properties"];
-        let target = route["Target"]["Fn::Sub"].as_str().unwrap_or_default();
-        let integration = target.trim_start_matches("integrations/${").trim_end_matches('}');
-        let function = named(&template["Resources"][integration]["Properties"]["IntegrationUri"]).unwrap_or_default();
-        routes.push((route["RouteKey"].as_str().unwrap_or_default(), binaries.get(function).copied()));
         let invoked = of_type(template, "AWS::Lambda::Permission")
             .any(|(_, permission)| named(&permission["Properties"]["FunctionName"]) == Some(function));
         equal(&mut faults, &format!("that API Gateway may invoke the function of {name}"), invoked, true);

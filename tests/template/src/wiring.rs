@@ -68,12 +68,16 @@ fn queues(template: &Value, local: &Local, faults: &mut Faults) {
     }
 }
 
-/// A queue's mapping: the whole of it, so that nothing that nobody thought of slips in.
+/// A mapping has these attributes and no others: it is looked at whole, so that nothing that nobody thought of slips in.
+fn closed<const N: usize>(name: &str, event: &Value, must: [&str; N], faults: &mut Faults) {
+    let members: BTreeSet<&str> = event.as_object().into_iter().flatten().map(|(member, _)| member.as_str()).collect();
+    equal(faults, &format!("the set of attributes of the mapping of {name}"), members, BTreeSet::from(must));
+}
+
+/// A queue's mapping.
 fn mapping(template: &Value, function: Function<'_>, event: &Value, faults: &mut Faults) {
     let name = function.name;
-    let members: BTreeSet<&str> = event.as_object().into_iter().flatten().map(|(member, _)| member.as_str()).collect();
-    let must = BTreeSet::from(["BatchSize", "FunctionResponseTypes", "Queue", "ScalingConfig"]);
-    equal(faults, &format!("the set of attributes of the mapping of {name}"), members, must);
+    closed(name, event, ["BatchSize", "FunctionResponseTypes", "Queue", "ScalingConfig"], faults);
     let batch = u64::try_from(local::pollers::sqs::BATCH).ok();
     equal(faults, &format!("the batch of {name}"), number(&event["BatchSize"]), batch);
     reports(name, event, faults);
@@ -124,6 +128,19 @@ fn stream(template: &Value, faults: &mut Faults) {
         return faults.push(format!("the stream has {} readers and must have one", streams.len()));
     };
     equal(faults, "the stream's reader", function.binary, "relay");
+    // How long a batch is waited for is a duration: `timing` compares it.
+    let members = [
+        "BatchSize",
+        "BisectBatchOnFunctionError",
+        "FilterCriteria",
+        "FunctionResponseTypes",
+        "MaximumBatchingWindowInSeconds",
+        "MaximumRecordAgeInSeconds",
+        "MaximumRetryAttempts",
+        "StartingPosition",
+        "Stream",
+    ];
+    closed(function.name, event, members, faults);
     reports(function.name, event, faults);
     let pattern: Value = serde_json::from_str(relay::EVENT_FILTER).unwrap_or_default();
     let filters = event["FilterCriteria"]["Filters"].as_array().cloned().unwrap_or_default();

@@ -6,8 +6,8 @@ use protocol::timing::Timing;
 use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 use template::{
-    alarm_table, alarms, binary, commands, loops, policy, read, readme, routes, runbook, settings, source, timing,
-    wiring, yaml,
+    alarm_table, alarms, binary, commands, logs, loops, policy, read, readme, router, routes, runbook, settings,
+    source, timing, wiring, yaml,
 };
 
 fn template() -> Value {
@@ -70,6 +70,16 @@ fn every_request_reaches_its_function() {
 }
 
 #[test]
+fn the_watch_s_paths_are_the_deployed_api_s() {
+    none(&router::faults(&template(), &router::manifest().unwrap()));
+}
+
+#[test]
+fn every_log_is_kept_as_long_as_the_parameter_says() {
+    none(&logs::faults(&template()));
+}
+
+#[test]
 fn every_alarm_has_a_section_of_the_runbook_and_a_metric_that_is_written() {
     none(&alarms::faults(&template(), &yaml::load("infra/aws/alarms.yaml").unwrap(), &alarms::runbook().unwrap()));
 }
@@ -97,6 +107,7 @@ fn what_readme_says_of_costs_and_rights_is_so() {
 fn commands_of_the_documents_can_be_given() {
     none(&commands::faults("README", &readme::readme().unwrap()));
     none(&commands::faults("RUNBOOK", &alarms::runbook().unwrap()));
+    none(&commands::versions(&readme::readme().unwrap()).unwrap());
 }
 
 #[test]

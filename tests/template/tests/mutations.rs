@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use template::{
     alarm_table, alarms,
     binary::{self, Operations},
-    commands, loops, policy, read, readme, routes, runbook, settings, source, timing, wiring, yaml,
+    commands, logs, loops, policy, read, readme, router, routes, runbook, settings, source, timing, wiring, yaml,
 };
 
 /// The template with what stands at `pointer` replaced (or removed, if by null).
@@ -70,6 +70,9 @@ fn a_bound_or_a_schedule_that_is_not_protocol_s_is_named() {
         ("/Parameters/Timing/Default", json!("short"), "default of Timing"),
         ("/Resources/AuditFunction/Properties/Events/Hourly/Properties/Schedule", json!("rate(1 day)"), "schedule"),
         ("/Resources/AuditFunction/Properties/Events/Hourly", Value::Null, "schedule"),
+        ("/Resources/AuditFunction/Properties/Events/Hourly/Properties/Enabled", json!(false), "schedule"),
+        ("/Resources/AuditFunction/Properties/Events/Hourly/Properties/State", json!("DISABLED"), "schedule"),
+        ("/Resources/AuditFunction/Properties/Events/Hourly/Properties/Input", json!("{}"), "schedule"),
     ] {
         names(&timing::fixed(&changed("template.yaml", pointer, to)), &[word]);
     }
@@ -112,6 +115,14 @@ async fn a_difference_from_the_local_system_is_named() {
         (&format!("{stream}/BisectBatchOnFunctionError"), json!(false), "BisectBatchOnFunctionError"),
         (&format!("{stream}/MaximumRetryAttempts"), json!(3), "MaximumRetryAttempts"),
         (&format!("{stream}/MaximumRecordAgeInSeconds"), json!(60), "MaximumRecordAgeInSeconds"),
+        (&format!("{stream}/Enabled"), json!(false), "attributes of the mapping of RelayFunction"),
+        (&format!("{stream}/ParallelizationFactor"), json!(2), "attributes of the mapping of RelayFunction"),
+        (&format!("{stream}/TumblingWindowInSeconds"), json!(30), "attributes of the mapping of RelayFunction"),
+        (
+            &format!("{stream}/MaximumBatchingWindowInSeconds"),
+            Value::Null,
+            "attributes of the mapping of RelayFunction",
+        ),
     ] {
         names(&wiring::faults(&template(pointer, to), "production", &local), &[word]);
     }
@@ -292,6 +303,52 @@ fn a_route_that_leads_nowhere_is_named() {
 }
 
 #[test]
+fn a_path_that_the_watch_takes_elsewhere_is_named() {
+    let (template_now, manifest) = (yaml::load("template.yaml").unwrap(), router::manifest().unwrap());
+    let webhooks = "\"/v1/webhooks/{*path}\" = \"refunds\"\n";
+    for (row, to) in [
+        (webhooks, ""),
+        (webhooks, "\"/v1/webhooks/{*path}\" = \"api\"\n"),
+        (webhooks, "\"/v1/hooks/{*path}\" = \"refunds\"\n"),
+        ("\"/\" = \"api\"\n", ""),
+        ("\"/v1/refunds\" = \"refunds\"\n", "\"/v1/refunds\" = \"refunds\"\n\"/v1/messages\" = \"refunds\"\n"),
+    ] {
+        assert!(manifest.contains(row), "Cargo.toml has no {row:?}");
+        names(&router::faults(&template_now, &manifest.replace(row, to)), &["the watch's router is"]);
+    }
+    let list =
+        manifest.replace(webhooks, "\"/v1/webhooks/{*path}\" = [{ method = \"POST\", function = \"refunds\" }]\n");
+    names(&router::faults(&template_now, &list), &["not read here"]);
+    for (pointer, to, word) in [
+        ("WebhooksRoute", Value::Null, "the watch's router is"),
+        ("WebhooksRoute/Properties/RouteKey", json!("POST /v1/webhooks/{rest+}"), "tells no methods apart"),
+        ("DefaultRoute/Properties/Target", json!({"Fn::Sub": "integrations/${RefundsIntegration}"}), "router is"),
+        ("ShowRoute/Properties/RouteKey", json!("GET /v1/refunds/{id}"), "tells no methods apart"),
+    ] {
+        names(&router::faults(&template(pointer, to), &manifest), &[word]);
+    }
+}
+
+#[test]
+fn a_log_that_is_kept_for_ever_or_is_nobody_s_is_named() {
+    let group = json!({"Type": "AWS::Logs::LogGroup", "Properties": {"RetentionInDays": {"Ref": "LogRetentionDays"}}});
+    for (pointer, to, word) in [
+        ("RelayLogs/Properties/RetentionInDays", Value::Null, "the log group RelayLogs"),
+        ("GatewayLogs/Properties/RetentionInDays", json!(1), "the log group GatewayLogs"),
+        ("ApiLogs/Properties/LogGroupClass", json!("INFREQUENT_ACCESS"), "the log group ApiLogs"),
+        ("ApiLogs/DeletionPolicy", json!("Retain"), "the log group ApiLogs"),
+        ("AuditLogs", Value::Null, "the set of log groups"),
+        ("OtherLogs", group, "the set of log groups"),
+        ("PayoutFunction/Properties/LoggingConfig", Value::Null, "LoggingConfig of PayoutFunction"),
+        ("PayoutFunction/Properties/LoggingConfig/LogFormat", json!("JSON"), "LoggingConfig of PayoutFunction"),
+        ("PayoutFunction/Properties/LoggingConfig/LogGroup/Ref", json!("ApiLogs"), "a log group of its own is false"),
+        ("HttpStage/Properties/AccessLogSettings", Value::Null, "the set of log groups"),
+    ] {
+        names(&logs::faults(&template(pointer, to)), &[word]);
+    }
+}
+
+#[test]
 fn an_alarm_without_a_section_a_metric_or_a_topic_is_named() {
     let (file, runbook) = ("infra/aws/alarms.yaml", alarms::runbook().unwrap());
     let template_now = yaml::load("template.yaml").unwrap();
@@ -466,6 +523,10 @@ fn a_command_that_cannot_be_given_is_named() {
     for document in [&readme, &runbook] {
         names(&commands::faults("it", &document.replace(other, "")), &["x86_64", "`sam build && sam deploy"]);
         names(&commands::faults("it", &document.replace("version 2", "")), &["which version of the AWS CLI"]);
+    }
+    for tool in ["aws-sam-cli", "cargo-lambda"] {
+        let older = readme.replace(&format!("{tool}=="), &format!("{tool}==0."));
+        names(&commands::versions(&older).unwrap(), &[tool, "installed"]);
     }
     let hasty = runbook.replace("aws dynamodb wait table-exists", "true");
     names(&commands::faults("it", &hasty), &["still being updated", "--stream-specification"]);
