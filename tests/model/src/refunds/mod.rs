@@ -13,7 +13,8 @@
 //! - **Steps that nobody else sees** (read, prepare, release) belong to the step before or after them. The relay's
 //!   batch, a dead letter, a retry, a resolve and an event are one step each, besides a crash before the end.
 //! - **SQS** keeps what it confirmed, in any order, more than once; a copy delivered twice is two copies, which is
-//!   weaker, since deleting one deletes the other in truth. The **stream** is lossless. Audit and trail are not here.
+//!   weaker, since deleting one deletes the other in truth. The **stream** is lossless. The audit is not here, nor the
+//!   making of a refund; of the **trail** the lines on which a decision rests, and no bound.
 //! - **A write of a consumer** may be held, and arrive at any time after its sender gave up: its condition alone decides.
 //! - **The provider** remembers a key's first answer, refusals included, or refuses without remembering; a listing is
 //!   whole, or (stale) empty. Its events are lost never, late always. A 500 that is remembered is a lost answer.

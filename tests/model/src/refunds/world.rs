@@ -184,8 +184,8 @@ const REFUSED: u64 = NOW + 3 * TIMING.payout_window;
 const CALLERS_GONE: u64 = 0;
 
 /// The lines of a trail on which a decision rests, by object, each where it was written last: which objects paid and whether
-/// a person said so, which failed, and what was found of an earlier payout's. Nothing asks in which order lines about two
-/// objects came, nor how often one did.
+/// a person said so, which failed, and what was found of an earlier payout's. A payout has one object here, so nothing that
+/// is checked rests on the order of lines about two, nor on how often one came.
 fn what_steers(trail: &Trail) -> Trail {
     let mut kept: Vec<Line> = Vec::new();
     for line in &trail.0 {
