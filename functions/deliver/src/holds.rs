@@ -228,7 +228,8 @@ impl Holds {
         match self.store.write_hold(&key.0, key.1, &next, expect).await {
             HoldWrite::Written => {
                 self.remember(key, Some(next.clone()));
-                self.push.doubt(&key.0, key.1);
+                // What a probe finds out is about the credentials: it is one call, and must not be spent on an aged token.
+                self.push.try_anew(&key.0, key.1);
                 tracing::info!(
                     project = key.0,
                     provider = key.1.as_str(),
