@@ -263,7 +263,8 @@ async fn nothing_that_a_bad_secret_holds_is_logged() {
     }
 }
 
-/// Panics with a canary after a claim, once.
+/// Panics with a canary after a claim, once. That a function's own stderr has nothing of it either is shown by
+/// `crates/platform/tests/panics.rs`: here the tests' standard hook prints it.
 #[derive(Debug)]
 struct Panicking(String);
 

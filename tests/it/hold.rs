@@ -10,25 +10,20 @@ use protocol::{
     timing::Timing,
 };
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-use store::Store;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
-};
+use tokio::net::TcpListener;
 
 /// A system and its secrets.
-struct Stage {
-    app: TestApp,
+pub(crate) struct Stage {
+    pub(crate) app: TestApp,
     secrets: Client,
 }
 
-fn ios(number: usize) -> String {
+pub(crate) fn ios(number: usize) -> String {
     format!("c0ffee{number:058x}")
 }
 
 /// A push that is worth trying for an hour.
-fn to(key: &str, devices: &[(&str, &str)]) -> Value {
+pub(crate) fn to(key: &str, devices: &[(&str, &str)]) -> Value {
     let mut body = push(key, "unused");
     let devices: Vec<Value> =
         devices.iter().map(|(platform, token)| json!({"platform": platform, "token": token})).collect();
@@ -38,25 +33,25 @@ fn to(key: &str, devices: &[(&str, &str)]) -> Value {
 }
 
 impl Stage {
-    async fn set() -> Self {
+    pub(crate) async fn set() -> Self {
         let app = TestApp::start().await;
         let config = aws_config_at(AwsTimeouts::within(5_000), &app.system.ready().sandbox).await;
         Self { app, secrets: Client::new(&config) }
     }
 
-    async fn secret(&self, project: &str, provider: &str) -> Value {
+    pub(crate) async fn secret(&self, project: &str, provider: &str) -> Value {
         let id = format!("sendonce/{project}/{provider}");
         let secret = self.secrets.get_secret_value().secret_id(id).send().await.unwrap();
         serde_json::from_str(secret.secret_string().unwrap()).unwrap()
     }
 
-    async fn put(&self, project: &str, provider: &str, secret: &Value) {
+    pub(crate) async fn put(&self, project: &str, provider: &str, secret: &Value) {
         let id = format!("sendonce/{project}/{provider}");
         self.secrets.put_secret_value().secret_id(id).secret_string(secret.to_string()).send().await.unwrap();
     }
 
     /// Stores a signing key for acme that is not its team's; gives the good secret back.
-    async fn break_apns(&self) -> Value {
+    pub(crate) async fn break_apns(&self) -> Value {
         let good = self.secret("acme", "apns").await;
         let mut bad = good.clone();
         bad["key"] = self.secret("globex", "apns").await["key"].clone();
@@ -64,7 +59,7 @@ impl Stage {
         good
     }
 
-    async fn hold(&self, provider: Provider) -> Option<Hold> {
+    pub(crate) async fn hold(&self, provider: Provider) -> Option<Hold> {
         self.app.system.store().hold("acme", provider).await.unwrap().filter(|hold| hold.held)
     }
 
@@ -83,7 +78,7 @@ impl Stage {
     }
 
     /// All calls to APNs that were refused for the credentials.
-    fn refused(&self) -> usize {
+    pub(crate) fn refused(&self) -> usize {
         let ledger = self.app.system.sandbox().ledger(None);
         ledger.iter().filter(|entry| entry.provider == "apns" && entry.status == Some(403)).count()
     }
@@ -306,7 +301,7 @@ async fn of_two_instances_that_find_a_probe_due_one_probes() {
 }
 
 /// The copies of the deliveries queue, taken so that nobody else sees them for the length of a story.
-async fn taken(app: &TestApp, least: usize) -> Vec<Message> {
+pub(crate) async fn taken(app: &TestApp, least: usize) -> Vec<Message> {
     let mut copies = Vec::new();
     eventually("the copies are visible", async || {
         copies.extend(app.queues.take(DELIVERIES, 600).await);
@@ -448,82 +443,6 @@ async fn an_fcm_error_of_an_unknown_code_holds_nobody() {
         app.reaches(&id, "failed").await;
     }
     assert_eq!(app.system.store().hold("acme", Provider::Fcm).await.unwrap(), None);
-    stage.app.stop().await;
-}
-
-/// What waits for a token endpoint asks it seldom, and has a successor each time: no number of receives ends it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_endpoint_that_fails_is_asked_seldom_whatever_waits() {
-    let stage = Stage::set().await;
-    let app = &stage.app;
-    let endpoint = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut file = stage.secret("acme", "fcm").await;
-    file["token_uri"] = json!(format!("http://{}/token", endpoint.local_addr().unwrap()));
-    stage.put("acme", "fcm", &file).await;
-    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let counted = std::sync::Arc::clone(&asked);
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = endpoint.accept().await {
-            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            let mut request = [0; 8_192];
-            let _ = stream.read(&mut request).await;
-            let _ = stream.write_all(b"HTTP/1.1 503 no\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
-        }
-    });
-    app.control(&json!({"deliver": "pause", "relay": "pause"}));
-    for number in 0..12 {
-        app.queued(&to(&format!("no-token-{number}"), &[("android", &format!("no-token-{number}"))])).await;
-    }
-    let copies = taken(app, 12).await;
-    let consumer = Consumer::new(app).await;
-    for copy in &copies {
-        assert_eq!(consumer.handle(std::slice::from_ref(copy)).await, [true], "it has a successor");
-    }
-    // A second of waiting for the first time, and a slow machine's twelve receives.
-    let asked = asked.load(std::sync::atomic::Ordering::SeqCst);
-    assert!((1..=4).contains(&asked), "{asked} requests");
-    stage.app.stop().await;
-}
-
-/// A table that answers each read, with nothing, and no write.
-async fn silent_to_writes() -> Store {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                let (mut request, mut buffer) = (String::new(), [0; 4_096]);
-                while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-                    request.push_str(&String::from_utf8_lossy(&buffer[..read]));
-                    if request.contains(".GetItem") && request.ends_with('}') {
-                        request.clear();
-                        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
-                    }
-                }
-            });
-        }
-    });
-    let patient = aws_config_at(AwsTimeouts::within(120_000), &url).await;
-    Store::new(aws_sdk_dynamodb::Client::new(&patient), "holds".to_owned())
-}
-
-/// What calls teach of the credentials is written beside the record, and for as long as that may take.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_that_cannot_be_written_keeps_a_copy_no_longer_than_a_record_may_take() {
-    let stage = Stage::set().await;
-    let app = &stage.app;
-    app.control(&json!({"deliver": "pause", "relay": "pause"}));
-    stage.break_apns().await;
-    let id = app.queued(&to("first", &[("ios", &ios(0))])).await;
-    let copies = taken(app, 1).await;
-    let consumer = Consumer::holding(app, silent_to_writes().await).await;
-    let begun = Instant::now();
-    assert_eq!(consumer.handle(&copies).await, [true]);
-    // A second by the timing; the rest is for a machine with other things to do, and far from the client's patience.
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-    assert_eq!((stage.refused(), stage.hold(Provider::Apns).await), (1, None), "nobody wrote it down");
-    let message = app.message(&id).await;
-    assert_eq!(message["deliveries"][0]["last_error"]["code"], "InvalidProviderToken", "what came of the call is");
     stage.app.stop().await;
 }
 

@@ -36,6 +36,7 @@ mod figures;
 mod first_send;
 mod garbage;
 mod hold;
+mod hold_faults;
 mod http_reference;
 mod invalid_tokens;
 mod ios;

@@ -218,6 +218,33 @@ async fn devices_that_end_without_a_call_leave_one_line_for_their_chunk() {
     app.stop().await;
 }
 
+/// The same where the copy became a dead letter first: the metrics count all devices that end so.
+#[tokio::test]
+async fn devices_that_a_dead_letter_ends_are_counted_too() {
+    let own = logs::Own::start();
+    let app = TestApp::start().await;
+    app.control(&json!({"deliver": "pause", "relay": "pause", "dead_letter": "pause"}));
+    let mut body = push("settled-late", "device-of-settled-late");
+    body["ttl_seconds"] = json!(10);
+    let id = app.queued(&body).await;
+    app.queues.wear_out(1).await;
+    app.advance(11);
+    app.control(&json!({"dead_letter": "resume"}));
+    app.reaches(&id, "expired").await;
+    app.queues_empty().await;
+    let lines = own.events("settled");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let line = &lines[0];
+    assert_eq!((&line["project"], &line["message_id"], &line["chunk"]), (&json!("acme"), &json!(id), &json!(0)));
+    assert_eq!([&line["attempt"], &line["expired"], &line["unknown"]], [&json!(0), &json!(1), &json!(0)]);
+    let counted = own.metrics("DevicesExpired");
+    assert_eq!(counted.len(), 1);
+    assert_eq!([&counted[0]["DevicesExpired"], &counted[0]["DevicesUnknown"]], [&json!(1), &json!(0)]);
+    let letters = own.events("dead_letter");
+    assert_eq!((letters.len(), &letters[0]["outcome"]), (1, &json!("settled")));
+    app.stop().await;
+}
+
 #[tokio::test]
 async fn a_project_without_credentials_is_told_at_error_level() {
     let own = logs::Own::start();

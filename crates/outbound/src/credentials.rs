@@ -50,6 +50,14 @@ pub struct Secret {
     pub version: Arc<str>,
 }
 
+impl Secret {
+    /// What it holds is not what is needed: `fault` says which member breaks which rule, without its value.
+    #[must_use]
+    pub fn unusable(&self, name: String, fault: &impl fmt::Display) -> NotPrepared {
+        NotPrepared::CredentialsInvalid { name, fault: fault.to_string(), version: Arc::clone(&self.version) }
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret").field("version", &self.version).finish_non_exhaustive()
@@ -97,11 +105,13 @@ impl Secrets {
     /// When there is none, when it is no text, or when Secrets Manager does not give it.
     pub async fn read(&self, name: &str) -> Result<Secret, NotPrepared> {
         let output = self.get(name).await?;
+        let version: Arc<str> = output.version_id.unwrap_or_default().into();
         let text = output.secret_string.ok_or_else(|| NotPrepared::CredentialsInvalid {
             name: name.to_owned(),
             fault: "it holds bytes, not text".to_owned(),
+            version: Arc::clone(&version),
         })?;
-        Ok(Secret { text, version: output.version_id.unwrap_or_default().into() })
+        Ok(Secret { text, version })
     }
 
     /// The version of a secret, as it is now, whatever it holds.

@@ -1,6 +1,7 @@
 //! Why no provider call can be made for a project now.
 
 use protocol::answer::Reason;
+use std::sync::Arc;
 
 /// Nothing was sent. The texts carry no secret: member names, codes and the provider's cut and masked words only.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +19,8 @@ pub enum NotPrepared {
         name: String,
         /// Which member is wrong, without its value.
         fault: String,
+        /// The version of the secret that was read.
+        version: Arc<str>,
     },
     /// Secrets Manager gave no answer, or refused. May pass by itself.
     #[error("Secrets Manager did not give {name}: {fault}")]
@@ -35,6 +38,8 @@ pub enum NotPrepared {
         code: String,
         /// The provider's words.
         detail: String,
+        /// The version of the secret whose credentials were refused.
+        version: Arc<str>,
     },
     /// The token endpoint could not be reached or answered something else, or the shared provider token could not be
     /// read or replaced. May pass by itself.
@@ -71,6 +76,17 @@ impl NotPrepared {
         match self {
             Self::CredentialsMissing { .. } | Self::CredentialsInvalid { .. } | Self::GrantRefused { .. } => true,
             Self::CredentialsUnavailable { .. } | Self::TokenUnavailable { .. } | Self::TimedOut { .. } => false,
+        }
+    }
+
+    /// The version of the secret that it is about, empty where there is no secret: what is stored since may be in order.
+    /// `None` where the credentials are not at fault.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        match self {
+            Self::CredentialsMissing { .. } => Some(""),
+            Self::CredentialsInvalid { version, .. } | Self::GrantRefused { version, .. } => Some(version),
+            Self::CredentialsUnavailable { .. } | Self::TokenUnavailable { .. } | Self::TimedOut { .. } => None,
         }
     }
 

@@ -135,8 +135,7 @@ impl Shared {
         if let Some(held) = slot.state().as_mut().and_then(|known| known.renew(&secret, now_ms)) {
             return Ok(held);
         }
-        let key = Key::parse(&secret.text)
-            .map_err(|fault| NotPrepared::CredentialsInvalid { name, fault: fault.to_string() })?;
+        let key = Key::parse(&secret.text).map_err(|fault| secret.unusable(name, &fault))?;
         let known = Known::new(key, now_ms, secret);
         let held = known.held();
         *slot.state() = Some(known);

@@ -62,6 +62,13 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    /// How many devices have this letter.
+    #[must_use]
+    pub fn devices_at(&self, letter: Letter) -> u64 {
+        let devices = self.devices.iter().filter(|device| device.letter == letter).count();
+        u64::try_from(devices).unwrap_or(u64::MAX)
+    }
+
     /// An item that does not exist yet, as what the first write starts from.
     #[must_use]
     pub fn unwritten(devices: usize, expires_s: u64) -> Self {

@@ -117,6 +117,9 @@ pub struct Heard {
     pub dead_since_ms: Option<u64>,
     /// What it says of the credentials.
     pub credentials: Credentials,
+    /// The answer has the provider's own form. What stands between, a proxy, answers with the same statuses: those count
+    /// for the message, and are no word on a token.
+    pub own: bool,
 }
 
 impl Heard {
@@ -125,7 +128,7 @@ impl Heard {
     pub(crate) fn accepted(provider_id: String) -> Self {
         let provider_id = if provider_id.len() <= PROVIDER_ID_MAX_BYTES { provider_id } else { String::new() };
         let answer = Answer::Accepted { provider_id };
-        Self { answer, class: Class::Accepted, dead_since_ms: None, credentials: Credentials::Taken }
+        Self { answer, class: Class::Accepted, dead_since_ms: None, credentials: Credentials::Taken, own: true }
     }
 
     pub(crate) fn not_sent(code: &str, detail: &str, secrets: &[&str]) -> Self {
@@ -146,20 +149,29 @@ impl Heard {
     }
 
     fn unanswered(class: Class, answer: Answer) -> Self {
-        Self { answer, class, dead_since_ms: None, credentials: Credentials::Unknown }
+        Self { answer, class, dead_since_ms: None, credentials: Credentials::Unknown, own: false }
     }
 
-    /// A refusal of this class.
-    pub(crate) fn refused(class: Class, reason: Reason, after_ms: Option<u64>) -> Self {
+    /// Whether the provider says that the device's token is dead. A class alone does not: see [`Heard::own`].
+    #[must_use]
+    pub fn is_token_dead(&self) -> bool {
+        self.own && self.class == Class::TokenDead
+    }
+
+    /// A refusal of this class, in the provider's own form or not.
+    pub(crate) fn refused(class: Class, reason: Reason, after_ms: Option<u64>, own: bool) -> Self {
         let (answer, credentials) = match class {
-            Class::Permanent | Class::TokenDead | Class::OurBug => (Answer::Permanent(reason), Credentials::Taken),
+            Class::Permanent | Class::TokenDead | Class::OurBug => {
+                // Whoever else answered did not look at the credentials.
+                (Answer::Permanent(reason), if own { Credentials::Taken } else { Credentials::Unknown })
+            }
             Class::NotNow => (Answer::NotNow { reason, after_ms }, Credentials::Unknown),
             Class::Hold => (Answer::NotNow { reason, after_ms }, Credentials::Refused),
             Class::Accepted | Class::Ambiguous | Class::NotSent | Class::Lost => {
                 (Answer::Ambiguous { reason, after_ms }, Credentials::Unknown)
             }
         };
-        Self { answer, class, dead_since_ms: None, credentials }
+        Self { answer, class, dead_since_ms: None, credentials, own }
     }
 }
 

@@ -44,6 +44,11 @@ pub enum Report {
         /// The account.
         holder: String,
     },
+    /// The provider says that the key, or its account, has expired.
+    KeyExpired {
+        /// Whose key it is said to be.
+        holder: String,
+    },
     /// The provider finds the signature's time wrong: this machine's clock, most likely.
     ClockWrong,
     /// The key is good, but not for this Firebase project.
@@ -109,13 +114,20 @@ impl Report {
         let holder = holder.to_owned();
         match error {
             NotPrepared::CredentialsMissing { name } => Self::SecretMissing { name },
-            NotPrepared::CredentialsInvalid { name, fault } => Self::Malformed { name, fault },
+            NotPrepared::CredentialsInvalid { name, fault, .. } => Self::Malformed { name, fault },
             NotPrepared::CredentialsUnavailable { name, fault } => Self::SecretUnavailable { name, fault },
             // Google's own sentences tell these apart; the code is invalid_grant for all of them.
             NotPrepared::GrantRefused { detail, .. } if detail.contains("account not found") => {
                 Self::AccountUnknown { holder }
             }
             NotPrepared::GrantRefused { detail, .. } if detail.contains("reasonable timeframe") => Self::ClockWrong,
+            // An assertion is made for the moment, so it is past its time by somebody's clock only.
+            NotPrepared::GrantRefused { detail, .. } if detail.contains("JWT") && says_expired(&detail) => {
+                Self::ClockWrong
+            }
+            NotPrepared::GrantRefused { code, detail, .. } if says_expired(&code) || says_expired(&detail) => {
+                Self::KeyExpired { holder }
+            }
             NotPrepared::GrantRefused { code, .. } => Self::KeyRefused { holder, code },
             NotPrepared::TokenUnavailable { detail } => Self::NoAnswer { detail },
             NotPrepared::TimedOut { .. } => Self::NoAnswer { detail: error.to_string() },
@@ -134,10 +146,13 @@ impl fmt::Display for Report {
             Self::Malformed { name, fault } => write!(f, "The secret {name} cannot be used: {fault}."),
             Self::KeyRefused { holder, code } => write!(
                 f,
-                "The provider refuses the key of {holder} ({code}): it was revoked or deleted, or an id beside it is \
-                 another key's."
+                "The provider refuses the key of {holder} ({code}): it was revoked or deleted, has expired, or an id \
+                 beside it is another key's."
             ),
             Self::AccountUnknown { holder } => write!(f, "There is no {holder}: it was deleted, or is misspelt."),
+            Self::KeyExpired { holder } => {
+                write!(f, "The key of {holder} has expired: make a new one, and store it.")
+            }
             Self::ClockWrong => {
                 write!(f, "The provider finds the signature too old or too new: the clock of this machine is wrong.")
             }
@@ -164,6 +179,11 @@ impl fmt::Display for Report {
             }
         }
     }
+}
+
+/// Whether a token endpoint's own words, whatever they are, say that something has expired.
+fn says_expired(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("expired")
 }
 
 /// What is wrong with a credential before it is stored, without asking anybody: which member breaks which rule, and
@@ -196,5 +216,40 @@ impl Push {
     pub async fn current_version(&self, project: &str, provider: Provider) -> Result<String, NotPrepared> {
         let name = self.secrets.name(project, provider.as_str());
         Ok(self.secrets.read(&name).await?.version.as_ref().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_endpoint_s_words_tell_what_is_wrong() {
+        let holder = || "account a@b.example".to_owned();
+        let cases = [
+            ("invalid_grant", "Invalid grant: account not found", Report::AccountUnknown { holder: holder() }),
+            (
+                "invalid_grant",
+                "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your \
+                 iat and exp values in the JWT claim.",
+                Report::ClockWrong,
+            ),
+            ("invalid_grant", "Invalid JWT: it is expired.", Report::ClockWrong),
+            ("invalid_grant", "The key has Expired.", Report::KeyExpired { holder: holder() }),
+            ("key_expired", "", Report::KeyExpired { holder: holder() }),
+            (
+                "invalid_grant",
+                "Invalid JWT Signature.",
+                Report::KeyRefused { holder: holder(), code: "invalid_grant".to_owned() },
+            ),
+        ];
+        for (code, detail, expected) in cases {
+            let (code, detail) = (code.to_owned(), detail.to_owned());
+            let report = Report::of(NotPrepared::GrantRefused { code, detail, version: "v1".into() }, &holder());
+            assert_eq!(report, expected);
+            assert!(report.refused() && !report.to_string().contains("v1"), "{report}");
+        }
+        let expired = Report::KeyExpired { holder: holder() };
+        assert_eq!(expired.to_string(), "The key of account a@b.example has expired: make a new one, and store it.");
     }
 }

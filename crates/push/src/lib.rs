@@ -118,4 +118,13 @@ impl Push {
             Provider::Fcm => self.fcm.doubt(project),
         }
     }
+    /// Credentials that were refused are tried again: the secret is read again before the next use, and FCM's access
+    /// token is replaced, so that a refusal is of the credentials and not of a token that has aged. APNs' provider token
+    /// is left: its age is known, and Apple allows a new one only every 20 minutes.
+    pub fn try_anew(&self, project: &str, provider: Provider) {
+        match provider {
+            Provider::Apns => self.apns.doubt(project),
+            Provider::Fcm => self.fcm.try_anew(project),
+        }
+    }
 }

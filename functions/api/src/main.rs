@@ -7,6 +7,7 @@ use std::sync::Arc;
 #[tokio::main]
 async fn main() -> Result<(), lambda_http::Error> {
     platform::init_logs("info");
+    platform::init_panics();
     platform::init_metrics(std::io::stdout());
     let settings = Settings::read(EnvReader::process())?;
     let api = Api::deployed(settings, Clock::system(), Arc::new(NoBoundary)).await;

@@ -13,6 +13,7 @@ use std::{env, io::Write, process::ExitCode, sync::Arc};
 #[tokio::main]
 async fn main() -> Result<ExitCode, Error> {
     platform::init_logs("info");
+    platform::init_panics();
     let settings = Settings::read(EnvReader::process())?;
     let function = &Audit::deployed(settings, Clock::system(), Arc::new(NoBoundary)).await;
     if env::var_os("AWS_LAMBDA_RUNTIME_API").is_none() {

@@ -2,8 +2,12 @@
 
 use crate::DeadLetter;
 use futures_util::future::BoxFuture;
-use platform::Execute;
-use protocol::machine::dead_letter::{DeadLetter as Machine, Effect, Outcome};
+use platform::{Execute, events};
+use protocol::{
+    delivery::Delivery,
+    letter::Letter as DeviceLetter,
+    machine::dead_letter::{DeadLetter as Machine, Effect, Outcome},
+};
 use queue::{DeliverV1, EntryOutcome, Envelope, Origin, Outgoing};
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::DeliveryWrite;
@@ -24,6 +28,20 @@ impl<'a> Letter<'a> {
     /// Whether this letter's own write gave the chunk its last word.
     pub(crate) fn settled(&self) -> bool {
         self.settled.load(Ordering::Relaxed)
+    }
+
+    /// Devices ended without a call: told and counted as deliver does for those that it ends so.
+    fn tell(&self, item: &Delivery) {
+        self.settled.store(true, Ordering::Relaxed);
+        events::Settled {
+            project: &self.copy.project,
+            message_id: &self.copy.id.to_string(),
+            chunk: self.copy.chunk,
+            attempt: u64::from(item.attempt),
+            expired: item.devices_at(DeviceLetter::Expired),
+            unknown: item.devices_at(DeviceLetter::Unknown),
+        }
+        .emit(self.function.clock.now_ms());
     }
 
     async fn redrive(&self) -> Outcome {
@@ -56,7 +74,7 @@ impl Execute<Machine> for Letter<'_> {
                 Effect::Settle { item, expect } => {
                     match store.write_delivery(copy.id, copy.chunk, &item, expect).await {
                         DeliveryWrite::Written { .. } => {
-                            self.settled.store(true, Ordering::Relaxed);
+                            self.tell(&item);
                             Outcome::Written
                         }
                         DeliveryWrite::Conflict(stored) => Outcome::Conflict(stored),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     platform::init_logs("info");
+    platform::init_panics();
     platform::init_metrics(std::io::stdout());
     let settings = Settings::read(EnvReader::process())?;
     let function = &DeadLetter::deployed(settings, Clock::system(), Arc::new(NoBoundary)).await;

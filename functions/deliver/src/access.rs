@@ -92,7 +92,8 @@ impl<'a> Access<'a> {
                     // This was the probe. Where nobody can say now, there was none yet.
                     self.learned().probes.retain(|(of, _)| *of != provider);
                     let reason = fault.reason();
-                    let refusal = Refusal { reason: &reason, chunk: None, used: None, told: Some(&reason.detail) };
+                    let refusal =
+                        Refusal { reason: &reason, chunk: None, used: fault.version(), told: Some(&reason.detail) };
                     let until_ms = function.holds.refused(project, provider, refusal).await;
                     held.push((provider, until_ms));
                 }

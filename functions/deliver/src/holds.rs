@@ -90,6 +90,30 @@ pub(crate) struct Refusal<'a> {
     pub(crate) told: Option<&'a str>,
 }
 
+/// A hold that is being written. That it began is said when this goes: also where nobody knows whether it was stored,
+/// since the answer was lost or nobody waits for it any more. Whoever is refused next would meet the stored item and
+/// take it for another's, and nobody would say it; rather two say it than nobody.
+struct Beginning<'a> {
+    /// What is to be said, if it is this one's to say.
+    line: Option<events::Hold<'a>>,
+    clock: &'a Clock,
+}
+
+impl Beginning<'_> {
+    /// Another was there first, and says it.
+    fn is_another_s(mut self) {
+        self.line = None;
+    }
+}
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        if let Some(line) = self.line {
+            line.emit(self.clock.now_ms());
+        }
+    }
+}
+
 impl Holds {
     /// Nothing is read before the first copy.
     #[must_use]
@@ -228,7 +252,8 @@ impl Holds {
         match self.store.write_hold(&key.0, key.1, &next, expect).await {
             HoldWrite::Written => {
                 self.remember(key, Some(next.clone()));
-                self.push.doubt(&key.0, key.1);
+                // What a probe finds out is about the credentials: it is one call, and must not be spent on an aged token.
+                self.push.try_anew(&key.0, key.1);
                 tracing::info!(
                     project = key.0,
                     provider = key.1.as_str(),
@@ -271,17 +296,17 @@ impl Holds {
             let now_ms = self.clock.now_ms();
             let decided = refused(stored.as_ref(), reason, version, chunk, self.me(), now_ms, &self.timing);
             let Some((item, expect)) = decided else { break };
+            let begins = !stored.as_ref().is_some_and(|hold| hold.held);
+            let (word, code) = (provider.as_str(), reason.code.as_str());
+            let line = events::Hold { project, provider: word, change: "began", code, detail: told, held_ms: None };
+            let beginning = Beginning { line: begins.then_some(line), clock: &self.clock };
             match self.store.write_hold(project, provider, &item, expect).await {
                 HoldWrite::Written => {
-                    if !stored.as_ref().is_some_and(|hold| hold.held) {
-                        let (provider, code) = (provider.as_str(), &reason.code);
-                        events::Hold { project, provider, change: "began", code, detail: told, held_ms: None }
-                            .emit(now_ms);
-                    }
                     self.remember(&key, Some(item));
                     break;
                 }
                 HoldWrite::Conflict(winner) => {
+                    beginning.is_another_s();
                     self.remember(&key, winner.clone());
                     stored = winner;
                 }

@@ -60,17 +60,13 @@ impl<'a> Observed<'a> {
 
     /// Devices ended without a call.
     pub(crate) fn settled(&self, item: &Delivery) {
-        let ended = |letter: Letter| {
-            let devices = item.devices.iter().filter(|device| device.letter == letter).count();
-            u64::try_from(devices).unwrap_or(u64::MAX)
-        };
         events::Settled {
             project: &self.copy.project,
             message_id: self.message_id,
             chunk: self.copy.chunk,
             attempt: u64::from(item.attempt),
-            expired: ended(Letter::Expired),
-            unknown: ended(Letter::Unknown),
+            expired: item.devices_at(Letter::Expired),
+            unknown: item.devices_at(Letter::Unknown),
         }
         .emit(self.clock.now_ms());
     }

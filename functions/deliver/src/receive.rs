@@ -81,7 +81,7 @@ impl<'a> Receiving<'a> {
         let said = match (heard.class, heard.answer.reason()) {
             (Class::Accepted, _) => Some(Said::Accepted { at_ms: self.function.clock.now_ms() }),
             // A provider's clock may be ahead of ours.
-            (Class::TokenDead, Some(reason)) => Some(Said::Dead {
+            (_, Some(reason)) if heard.is_token_dead() => Some(Said::Dead {
                 since_ms: heard.dead_since_ms.map_or(called_ms, |since_ms| since_ms.min(called_ms)),
                 reason: reason.code.clone(),
             }),

@@ -113,6 +113,10 @@ fn functions_write_logs_and_metrics_and_the_local_system_no_metrics() {
         let metrics = text.contains("platform::init_metrics(std::io::stdout())");
         if path.starts_with("functions/") && path.ends_with("src/main.rs") {
             assert!(logs && metrics, "{path} must choose where logs and metrics go: see docs/OBSERVABILITY.md");
+            assert!(
+                text.contains("platform::init_panics()"),
+                "{path} would log what a panic says, which may be anything"
+            );
         }
         if path.starts_with("infra/") {
             assert!(!text.contains("init_metrics"), "{path}: the local system's stdout is one ready line");

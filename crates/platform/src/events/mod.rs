@@ -147,7 +147,7 @@ impl Device<'_> {
 
 event! {
     /// A chunk whose last devices ended without a call.
-    Settled<'a> = "settled", "The devices of a chunk that were still open ended without a call: too late, after the last attempt, or because a call that may have been made is not repeated (deliver).";
+    Settled<'a> = "settled", "The devices of a chunk that were still open ended without a call: too late, after the last attempt, or because a call that may have been made is not repeated (deliver, dead-letter).";
     project: &'a str, "text", "always", "The message's project.";
     message_id: &'a str, "text", "always", "The message.";
     chunk: u16, "number", "always", "The chunk of the message.";
@@ -170,7 +170,7 @@ impl Settled<'_> {
 
 event! {
     /// A hold that began or ended.
-    Hold<'a> = "hold", "A provider refuses a project's credentials, or takes them again (deliver). One line when a hold begins and one when it ends, whatever waits for it.";
+    Hold<'a> = "hold", "A provider refuses a project's credentials, or takes them again (deliver). One line when a hold begins and one when it ends, whatever waits for it; a hold of which nobody knows whether it was stored is said to begin, and may be once more.";
     project: &'a str, "text", "always", "The project.";
     provider: &'a str, "text", "always", "`apns` or `fcm`.";
     change: &'static str, "text", "always", "`began` or `ended`.";

@@ -139,8 +139,7 @@ impl Apns {
         if let Some(held) = unchanged {
             return Ok(held);
         }
-        let key = Key::parse(&secret.text)
-            .map_err(|fault| NotPrepared::CredentialsInvalid { name, fault: fault.to_string() })?;
+        let key = Key::parse(&secret.text).map_err(|fault| secret.unusable(name, &fault))?;
         let known = Known::new(key, now_ms, secret);
         let held = known.held();
         *slot.state() = Some(known);

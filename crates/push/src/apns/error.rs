@@ -118,7 +118,7 @@ pub(crate) fn read(answered: &Answered, id: &str, renewed: bool, now_ms: u64, se
     };
     let since = body.timestamp.map(|at_ms| format!("; so since {}", platform::rfc3339_ms(at_ms)));
     let sentence = format!("APNs answered {status} {said}{}", since.unwrap_or_default());
-    let mut heard = Heard::refused(class, reason(&code, sentence.trim_end(), secrets), after_ms);
+    let mut heard = Heard::refused(class, reason(&code, sentence.trim_end(), secrets), after_ms, word.is_some());
     heard.dead_since_ms = body.timestamp.filter(|_| class == Class::TokenDead);
     match status {
         429 if word == Some(DEVICE_BUSY) => heard.credentials = Credentials::Taken,
@@ -147,8 +147,10 @@ pub(crate) fn standing(answered: &Answered) -> Standing {
     if answered.body.is_none() || answered_means(answered).1 == Also::Reconnect {
         return Standing::Spent;
     }
+    // A refusal of APNs' names its reason; without one it may be a proxy's.
+    let own = provider_code(&Body::of(answered).reason).is_some();
     match answered.status.as_u16() {
-        400 | 410 | 413 => Standing::Proven,
+        400 | 410 | 413 if own => Standing::Proven,
         _ => Standing::Open,
     }
 }

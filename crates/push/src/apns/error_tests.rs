@@ -196,6 +196,24 @@ fn what_an_answer_says_of_the_credentials() {
     }
 }
 
+/// A proxy answers with the same statuses, and has looked at no credentials and knows no token.
+#[test]
+fn an_answer_that_is_not_apns_own_counts_for_the_message_alone() {
+    for (status, class) in [(400, Class::OurBug), (410, Class::TokenDead), (413, Class::Permanent)] {
+        for body in ["", "<html>gone</html>", "[]", "{\"message\":\"gone\"}", "{\"reason\":\"two words\"}"] {
+            let foreign = answered(status, Some(body));
+            let heard = read(&foreign, ID, false, 0, &[]);
+            assert_eq!((heard.class, heard.own, heard.is_token_dead()), (class, false, false), "{status} {body}");
+            assert_eq!((heard.credentials, standing(&foreign)), (Credentials::Unknown, Standing::Open), "{body}");
+        }
+        // A reason that Apple has added since is Apple's all the same.
+        let own = refused(status, "SomethingNew");
+        let heard = read(&own, ID, false, 0, &[]);
+        assert_eq!((heard.class, heard.is_token_dead()), (class, class == Class::TokenDead), "{status}");
+        assert_eq!((heard.credentials, standing(&own)), (Credentials::Taken, Standing::Proven), "{status}");
+    }
+}
+
 #[test]
 fn what_is_no_answer_of_apns_is_kept_as_it_came_masked_and_cut() {
     let page = format!("<html>no c0ffeec0ffeec0ffee {}", "x".repeat(500));

@@ -39,7 +39,7 @@ pub(crate) struct Fcm {
 struct Cached {
     key: Option<Known<Key>>,
     token: Option<AccessToken>,
-    /// FCM refused the token before this one, and has taken none since.
+    /// The token is new: the one before was refused by FCM, or was given up. FCM has taken none since.
     renewed: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Access {
     token: Arc<str>,
     /// The token as a header; never shown.
     pub(super) authorization: HeaderValue,
-    /// The token replaced one that FCM had refused.
+    /// The token replaced one that FCM had refused, or that may have aged.
     renewed: bool,
     slot: Arc<Slot<Cached>>,
 }
@@ -83,10 +83,14 @@ impl Fcm {
             return self.with_key(held, slot, limit).await;
         };
         match self.with_key(held.clone(), slot, limit).await {
-            Err(refused @ NotPrepared::GrantRefused { .. }) => {
+            Err(NotPrepared::GrantRefused { code, detail, .. }) => {
                 // The key file is some minutes old, and may have been replaced since. Google is asked again only if so.
                 let now = self.read_key(project, slot).await?;
-                if Arc::ptr_eq(&now.key, &held.key) { Err(refused) } else { self.with_key(now, slot, limit).await }
+                if Arc::ptr_eq(&now.key, &held.key) {
+                    // The same key, whatever its version is called now.
+                    return Err(NotPrepared::GrantRefused { code, detail, version: now.version });
+                }
+                self.with_key(now, slot, limit).await
             }
             other => other,
         }
@@ -97,7 +101,7 @@ impl Fcm {
         if let Some(token) = token {
             return Ok((held, token));
         }
-        match token::fetch(&self.grants, &self.clock, &held.key, limit).await {
+        match token::fetch(&self.grants, &self.clock, &held, limit).await {
             Ok(fetched) => {
                 let value = Arc::clone(&fetched.value);
                 slot.state().token = Some(fetched);
@@ -137,12 +141,14 @@ impl Fcm {
         if let Some(held) = unchanged {
             return Ok(held);
         }
-        let key = Key::parse(&secret.text)
-            .map_err(|fault| NotPrepared::CredentialsInvalid { name, fault: fault.to_string() })?;
+        let key = Key::parse(&secret.text).map_err(|fault| secret.unusable(name, &fault))?;
         let known = Known::new(key, now_ms, secret);
         let held = known.held();
-        // Another key file may be another account: its token is not this one's.
-        *slot.state() = Cached { key: Some(known), token: None, renewed: false };
+        // Another key file may be another account: its token is not this one's. Where there is none, the next is new
+        // whatever file it is from.
+        let mut cached = slot.state();
+        let renewed = cached.renewed && cached.token.is_none();
+        *cached = Cached { key: Some(known), token: None, renewed };
         Ok(held)
     }
 
@@ -151,6 +157,17 @@ impl Fcm {
         if let Some(known) = self.slots.of(project, self.clock.now_ms()).state().key.as_mut() {
             known.doubt();
         }
+    }
+
+    /// The same, and whatever access token is known is replaced: a refusal of the next one counts at once.
+    pub(crate) fn try_anew(&self, project: &str) {
+        let slot = self.slots.of(project, self.clock.now_ms());
+        let mut cached = slot.state();
+        if let Some(known) = cached.key.as_mut() {
+            known.doubt();
+        }
+        cached.token = None;
+        cached.renewed = true;
     }
 
     /// One call to `messages:send`.

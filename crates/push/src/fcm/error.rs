@@ -112,11 +112,17 @@ pub(crate) fn read(answered: &Answered, renewed: bool, now_ms: u64, secrets: &[&
     };
     let code = fcm_code.or_else(|| error["status"].as_str().and_then(provider_code));
     let code = code.map_or_else(|| format!("HTTP_{}", answered.status.as_u16()), str::to_owned);
-    let mut heard = Heard::refused(class, reason(&code, sentence(answered, error).trim_end(), secrets), after_ms);
+    let sentence = sentence(answered, error);
+    let mut heard = Heard::refused(class, reason(&code, sentence.trim_end(), secrets), after_ms, is_own(error));
     if fcm_code == Some(QUOTA) {
         heard.credentials = Credentials::Taken;
     }
     heard
+}
+
+/// Whether an error has Google's own form: a word for its status, or an FcmError. Anything else may be a proxy's.
+fn is_own(error: &Value) -> bool {
+    fcm_error(error).is_some() || error["status"].as_str().and_then(provider_code).is_some()
 }
 
 /// What a person is told: the status and the field that is complained about first, since a long message is cut.

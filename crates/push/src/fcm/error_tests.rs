@@ -208,6 +208,23 @@ fn the_status_and_the_field_are_kept_with_the_sentence_and_a_token_for_a_field_i
     assert!(long.starts_with("FCM answered 400 X, message.data[0].key: xxx") && long.chars().count() == 200, "{long}");
 }
 
+/// A proxy answers with the same statuses, and has not looked at the credentials.
+#[test]
+fn an_answer_that_is_not_fcms_own_counts_for_the_message_alone() {
+    for (status, class) in [(400, Class::OurBug), (413, Class::Permanent)] {
+        for body in ["", "<html>no</html>", "[]", "{\"error\":\"no\"}", "{\"error\":{\"status\":\"two words\"}}"] {
+            let heard = read(&answered(status, None, Some(body)), false, 0, &[]);
+            assert_eq!((heard.class, heard.credentials), (class, Credentials::Unknown), "{status} {body}");
+        }
+        let heard = read(&error(status, "INVALID_ARGUMENT", None), false, 0, &[]);
+        assert_eq!((heard.class, heard.credentials), (class, Credentials::Taken), "{status}");
+    }
+    for code in ["UNREGISTERED", "INVALID_ARGUMENT", "SENDER_ID_MISMATCH", "SOMETHING_NEW"] {
+        let heard = read(&error(404, "two words", Some(code)), false, 0, &[]);
+        assert_eq!((heard.credentials, heard.is_token_dead()), (Credentials::Taken, code == "UNREGISTERED"), "{code}");
+    }
+}
+
 #[test]
 fn what_is_no_answer_of_fcms_is_kept_as_it_came() {
     let answer = read(&answered(502, None, Some("<html>502 Bad Gateway</html>")), false, 0, &[]).answer;

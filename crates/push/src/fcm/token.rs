@@ -5,6 +5,7 @@
 
 use crate::{
     NotPrepared,
+    credentials::Held,
     fcm::key::Key,
     outcome::{provider_code, reason},
     transport::{Answered, Transport},
@@ -13,6 +14,7 @@ use aws_lc_rs::{rand::SystemRandom, signature::RSA_PKCS1_SHA256};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{Method, Request, StatusCode, header::CONTENT_TYPE};
 use platform::Clock;
+use protocol::answer::Reason;
 use serde::Deserialize;
 use serde_json::json;
 use std::{fmt, sync::Arc, time::Duration};
@@ -62,10 +64,11 @@ fn assertion(key: &Key, now_s: u64) -> Result<String, NotPrepared> {
 pub(crate) async fn fetch(
     transport: &Transport,
     clock: &Clock,
-    key: &Key,
+    held: &Held<Key>,
     limit: Duration,
 ) -> Result<AccessToken, NotPrepared> {
     let asked_ms = clock.now_ms();
+    let key = &held.key;
     let assertion = assertion(key, asked_ms / 1_000)?;
     // The grant type's colons escaped; base64url and dots need no escaping.
     let form = format!("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion={assertion}");
@@ -79,7 +82,7 @@ pub(crate) async fn fetch(
         .call(request, limit)
         .await
         .map_err(|failed| NotPrepared::TokenUnavailable { detail: failed.to_string() })?;
-    read(&answered, asked_ms, &assertion)
+    read(&answered, asked_ms, &assertion, &held.version)
 }
 
 #[derive(Deserialize)]
@@ -95,7 +98,8 @@ struct Refused {
     error_description: String,
 }
 
-fn read(answered: &Answered, asked_ms: u64, assertion: &str) -> Result<AccessToken, NotPrepared> {
+/// `version` is that of the secret that the assertion was signed with.
+fn read(answered: &Answered, asked_ms: u64, assertion: &str, version: &Arc<str>) -> Result<AccessToken, NotPrepared> {
     let body = answered.body.as_deref().unwrap_or_default();
     if answered.status == StatusCode::OK {
         let granted: Granted = serde_json::from_slice(body).map_err(|_| NotPrepared::TokenUnavailable {
@@ -110,10 +114,11 @@ fn read(answered: &Answered, asked_ms: u64, assertion: &str) -> Result<AccessTok
         return Ok(AccessToken { value: granted.access_token.into(), refresh_at_ms });
     }
     let refused: Refused = serde_json::from_slice(body).unwrap_or_default();
-    let detail = reason("", &refused.error_description, &[assertion]).detail;
     match provider_code(&refused.error) {
         Some(code) if matches!(answered.status.as_u16(), 400 | 401 | 403) => {
-            Err(NotPrepared::GrantRefused { code: code.to_owned(), detail })
+            // Both are logged, and a word can be a part of the assertion as well as a sentence can quote it.
+            let Reason { code, detail } = reason(code, &refused.error_description, &[assertion]);
+            Err(NotPrepared::GrantRefused { code, detail, version: Arc::clone(version) })
         }
         _ => Err(NotPrepared::TokenUnavailable {
             detail: format!("the token endpoint answered {}", answered.status.as_u16()),
@@ -127,6 +132,10 @@ mod tests {
     use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
     use http::HeaderMap;
     use serde_json::Value;
+
+    fn read(answered: &Answered, asked_ms: u64, assertion: &str) -> Result<AccessToken, NotPrepared> {
+        super::read(answered, asked_ms, assertion, &"v1".into())
+    }
 
     fn answer(status: u16, body: &str) -> Answered {
         let body = Some(body.to_owned().into());
@@ -163,8 +172,17 @@ mod tests {
     #[test]
     fn refusals_are_told_from_failures() {
         let refused = read(&answer(400, r#"{"error":"invalid_grant","error_description":"Bad a.b.c."}"#), 0, "a.b.c");
-        let expected = NotPrepared::GrantRefused { code: "invalid_grant".to_owned(), detail: "Bad ….".to_owned() };
-        assert_eq!(refused.unwrap_err(), expected);
+        let grant_refused = |code: &str, detail: &str| NotPrepared::GrantRefused {
+            code: code.to_owned(),
+            detail: detail.to_owned(),
+            version: "v1".into(),
+        };
+        assert_eq!(refused.unwrap_err(), grant_refused("invalid_grant", "Bad …."));
+        // A part of the assertion that is one word, as the code.
+        let word = "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9";
+        let quoting = json!({"error": word, "error_description": "no"}).to_string();
+        let refused = read(&answer(400, &quoting), 0, &format!("{word}.e30.c2lnbmF0dXJl"));
+        assert_eq!(refused.unwrap_err(), grant_refused("masked", "no"));
         let not_tokens = [
             (200, "{}"),
             (200, r#"{"access_token":"a b","expires_in":1}"#),

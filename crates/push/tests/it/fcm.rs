@@ -7,7 +7,7 @@ use protocol::{
     content::{Device, Platform, Token},
     timing::Timing,
 };
-use push::{NotPrepared, Outgoing, Prepared, fcm};
+use push::{Class, Credentials, NotPrepared, Outgoing, Prepared, Provider, fcm};
 use sandbox::Outcome;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -242,6 +242,34 @@ async fn a_closed_port_is_not_sent() {
     assert_eq!(code(&answer), "connect_failed");
 }
 
+/// A probe is one call: spent on an access token that has aged it would find out nothing of the credentials.
+#[tokio::test]
+async fn credentials_that_are_tried_anew_have_a_fresh_token_whose_refusal_counts_at_once() {
+    let world = world().await;
+    let refusal = || answer(401, None, None);
+    let heard = async || {
+        let content = content();
+        world.prepare().await.send(&android(), &Outgoing::new("msg_1", &content, u64::MAX)).await
+    };
+    world.prepare().await;
+    world.push.try_anew("acme", Provider::Fcm);
+    world.sandbox.script(TOKEN, vec![refusal(), Outcome::Accept, refusal()]).unwrap();
+    let refused = heard().await;
+    assert_eq!((refused.class, refused.credentials), (Class::Hold, Credentials::Refused));
+    assert_eq!(world.sandbox.tokens_issued(), 2);
+    assert_eq!(heard().await.class, Class::Accepted);
+    assert_eq!(world.sandbox.tokens_issued(), 3, "the refused one is replaced");
+    assert_eq!(heard().await.class, Class::NotNow, "one that was taken may have aged again");
+    // A process that knew nothing so far: its first token is fresh too.
+    let push = world.instance();
+    push.try_anew("acme", Provider::Fcm);
+    let prepared = push.prepare("acme", &[android()]).await.unwrap();
+    let content = content();
+    world.sandbox.script(TOKEN, vec![refusal()]).unwrap();
+    let heard = prepared.send(&android(), &Outgoing::new("msg_1", &content, u64::MAX)).await;
+    assert_eq!(heard.class, Class::Hold);
+}
+
 #[tokio::test]
 async fn a_token_is_used_until_shortly_before_its_end() {
     let world = world().await;
@@ -279,6 +307,8 @@ async fn changed_credentials_are_in_use_after_five_minutes() {
     world.clock.advance(Duration::from_secs(1));
     let error = world.push.prepare("acme", &[android()]).await.unwrap_err();
     assert_eq!(error.to_string(), "the secret sendonce/acme/fcm cannot be used: member project_id is missing");
+    let current = world.push.current_version("acme", Provider::Fcm).await.unwrap();
+    assert_eq!(error.version(), Some(current.as_str()), "which credentials it is about");
 }
 
 #[tokio::test]
@@ -286,10 +316,13 @@ async fn reasons_for_not_being_prepared_are_told_apart() {
     let world = world().await;
     let missing = world.push.prepare("nobody", &[android()]).await.unwrap_err();
     assert_eq!(missing, NotPrepared::CredentialsMissing { name: "sendonce/nobody/fcm".to_owned() });
+    assert_eq!(missing.version(), Some(""));
     let refused = world.prepare_other(|file| file["client_email"] = json!("gone@example.com")).await.unwrap_err();
+    let current = world.push.current_version("other", Provider::Fcm).await.unwrap();
     let expected = NotPrepared::GrantRefused {
         code: "invalid_grant".to_owned(),
         detail: "Invalid grant: account not found".to_owned(),
+        version: current.into(),
     };
     assert_eq!(refused, expected);
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();

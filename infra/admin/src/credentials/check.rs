@@ -92,7 +92,7 @@ impl Checker {
             Err(NotPrepared::CredentialsMissing { name }) => {
                 return Checked { missing: true, ..Checked::refused(format!("There is no secret {name}.")) };
             }
-            Err(NotPrepared::CredentialsInvalid { name, fault }) => {
+            Err(NotPrepared::CredentialsInvalid { name, fault, .. }) => {
                 return Checked::refused(format!("The secret {name} cannot be used: {fault}."));
             }
             Err(error) => return Checked::unknown(&error.to_string()),
