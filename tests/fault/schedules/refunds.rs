@@ -34,7 +34,7 @@ async fn paid_once(world: &World, id: &str, payment: &str, what: &str) {
 async fn schedule_25_of_two_approvers_and_a_rejecter_whose_answers_are_lost_one_decides() {
     let world = World::start(setup().processes("refunds", 3)).await;
     let mut met = BTreeSet::new();
-    for round in 0..4 {
+    for round in 0..6 {
         let payment = format!("pi_s25_{round}");
         let id = world.asked_back(&format!("s25-{round}"), &payment).await;
         let asked = [("acme", "reject"), ("acme", "approve"), ("acme_second", "approve")];
@@ -56,9 +56,10 @@ async fn schedule_25_of_two_approvers_and_a_rejecter_whose_answers_are_lost_one_
                 lost.hit_times(2).await;
                 answers
             }
-            // All three stand at the table before one of them is let in.
+            // All three stand at the table before one of them is let in; then each of them loses its answer, too.
             _ => {
-                let barrier = world.rule(Rule::new("UpdateItem", Action::Hold).key(item(&id)).times(3));
+                let let_in = if round < 4 { Action::Hold } else { Action::HoldDropResponse };
+                let barrier = world.rule(Rule::new("UpdateItem", let_in).key(item(&id)).times(3));
                 let opens = async {
                     barrier.hit_times(3).await;
                     barrier.release();

@@ -285,6 +285,11 @@ impl Shared {
                 placed.hold().await;
                 Err(Cut(None).into())
             }
+            Action::HoldDropResponse => {
+                placed.hold().await;
+                let answer = self.pass(request, upstream).await?;
+                Err(Cut(Some(answer.status())).into())
+            }
             Action::HoldResponse => {
                 let answer = self.pass(request, upstream).await;
                 placed.hold().await;

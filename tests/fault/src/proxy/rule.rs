@@ -23,6 +23,8 @@ pub enum Action {
     Hold,
     /// It never arrives; the client learns of that once the test releases it.
     HoldThenDrop,
+    /// It arrives once the test releases it, and is done; the answer is lost with the client's connection.
+    HoldDropResponse,
     /// It arrives and is done; the answer is passed on once the test releases it.
     HoldResponse,
     /// It never arrives; the client gets this error.
@@ -47,6 +49,7 @@ impl Action {
             Self::Duplicate => "duplicate",
             Self::Hold => "hold",
             Self::HoldThenDrop => "hold_then_drop",
+            Self::HoldDropResponse => "hold_then_apply_drop_response",
             Self::HoldResponse => "hold_response",
             Self::Fail(_) => "error",
             Self::FailEntries(_) => "fail_entries",
@@ -180,7 +183,10 @@ impl Rules {
             *matched = matched.saturating_add(1);
             let due = *matched >= rule.from && *matched - rule.from < rule.times;
             if due && found.is_none() {
-                let holds = matches!(rule.action, Action::Hold | Action::HoldThenDrop | Action::HoldResponse);
+                let holds = matches!(
+                    rule.action,
+                    Action::Hold | Action::HoldThenDrop | Action::HoldDropResponse | Action::HoldResponse
+                );
                 found = Some(Placed(state.clone(), holds));
             }
         }
