@@ -261,16 +261,18 @@ async fn measured(app: &TestApp, function: &mut Function, jwt: &str) -> [Figure;
     figures
 }
 
-fn shown(far: Duration, figures: &[Figure; 3]) {
-    println!(
+fn table(far: Duration, figures: &[Figure; 3]) -> String {
+    let mut lines = format!(
         "answers travel {far:<12?}  devices/s  of the loop  µs for each device: its own, the services', both: the loop's share"
     );
     for (what, figure) in ["bare hyper loop", "one deliver process", "… two invocations at once"].iter().zip(figures)
     {
         let Figure { rate, own_us, services_us } = figure;
         let [of_rate, of_work] = [rate / figures[0].rate, figures[0].work_us() / figure.work_us()];
-        println!("{what:<28} {rate:>9.0} {of_rate:>12.2} {own_us:>28} {services_us:>13} {of_work:>23.2}");
+        let line = format!("{what:<28} {rate:>9.0} {of_rate:>12.2} {own_us:>28} {services_us:>13} {of_work:>23.2}");
+        lines = format!("{lines}\n{line}");
     }
+    lines
 }
 
 /// The loop; devices per second, and the processor time that its calls took.
@@ -364,7 +366,7 @@ async fn figures_of_one_deliver_process() {
     for far in [Duration::ZERO, FAR] {
         sandbox.delay_answers(far);
         let figures = measured(&app, &mut function, &jwt).await;
-        shown(far, &figures);
+        println!("{}", table(far, &figures));
         shares.push((figures[1].rate / figures[0].rate, figures[0].work_us() / figures[1].work_us()));
     }
     let accepted = sandbox.ledger(None).iter().filter(|entry| entry.accepted).count();

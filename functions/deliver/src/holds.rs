@@ -101,7 +101,7 @@ struct Beginning<'a> {
 
 impl Beginning<'_> {
     /// Another was there first, and says it.
-    fn is_another_s(mut self) {
+    fn belongs_to_another(mut self) {
         self.line = None;
     }
 }
@@ -306,7 +306,7 @@ impl Holds {
                     break;
                 }
                 HoldWrite::Conflict(winner) => {
-                    beginning.is_another_s();
+                    beginning.belongs_to_another();
                     self.remember(&key, winner.clone());
                     stored = winner;
                 }

@@ -164,10 +164,9 @@ impl Trail {
             let last = self.0.len().saturating_sub(1);
             let before = self.0.get(..last).unwrap_or_default();
             let idle = before.iter().position(Line::is_idle);
-            let again = || {
-                let said_later = |at: usize| self.0.iter().skip(at + 1).any(|later| before[at].says_the_same(later));
-                (0..last).find(|at| said_later(*at))
-            };
+            let said_later =
+                |(at, line): (usize, &Line)| self.0.iter().skip(at).skip(1).any(|later| line.says_the_same(later));
+            let again = || before.iter().enumerate().position(said_later);
             let goes = idle.or_else(again).unwrap_or(KEPT);
             self.0.remove(goes);
         }

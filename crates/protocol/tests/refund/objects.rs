@@ -328,7 +328,7 @@ fn a_flood_about_one_object_leaves_what_is_known_of_others() {
         for told in [failed, earlier] {
             item = match apply(&item, &told, NOW) {
                 Apply::Write(item, _) | Apply::GivenUp(item, _) | Apply::Doubled(item, _) => *item,
-                other => panic!("{other:?}"),
+                ignored @ Apply::Ignore(_) => panic!("{ignored:?}"),
             };
         }
     }
