@@ -23,8 +23,10 @@ pub struct Counterexample<A> {
     first: usize,
 }
 
-/// The shortest list of steps after which an `always` property fails whose name begins with `of`; `None` when none does,
-/// or when more than `most` states were seen.
+/// The shortest list of steps after which an `always` property fails whose name begins with `of`; `None` when none does.
+///
+/// # Panics
+/// When more than `most` states were seen before that was known.
 #[must_use]
 pub fn shortest<M>(model: &M, of: &str, most: usize) -> Option<Counterexample<M::Action>>
 where
@@ -37,8 +39,10 @@ where
     search(model, most, |state| properties.iter().find(|p| !(p.condition)(model, state)).map(|p| p.name))
 }
 
-/// The shortest list of steps to a state that the `sometimes` property of this name is about; `None` when there is none,
-/// or when more than `most` states were seen.
+/// The shortest list of steps to a state that the `sometimes` property of this name is about; `None` when there is none.
+///
+/// # Panics
+/// When more than `most` states were seen before that was known.
 #[must_use]
 pub fn reaching<M>(model: &M, name: &str, most: usize) -> Option<Counterexample<M::Action>>
 where
@@ -101,6 +105,8 @@ where
         }
         level = next_level;
     }
+    // "Nothing found" would say of a world that all is well.
+    assert!(level.is_empty(), "given up after {most} states");
     None
 }
 

@@ -16,8 +16,10 @@ enum World {
     People,
     /// One approver.
     Approved,
-    /// One approver, events.
+    /// One approver, one consumer, events.
     Events,
+    /// One approver, events, and nobody retries.
+    EventsOfTwo,
     /// One approver, and ry12, against whose harm there are more guards.
     Believed,
 }
@@ -52,7 +54,8 @@ impl Seeded {
             World::People => Config::new(self.faults),
             World::Approved => Config::approved(self.faults),
             World::Believed => Config { also: Some(Mutation::RefusalOfMany), ..Config::approved(self.faults) },
-            World::Events => Config { events: true, later: true, ..Config::approved(self.faults) },
+            World::Events => Config { events: true, later: true, consumers: 1, ..Config::approved(self.faults) },
+            World::EventsOfTwo => Config { events: true, ..Config::later(self.faults) },
         };
         Config { mutation, ..base }
     }
@@ -97,7 +100,7 @@ pub const SEEDED: [Seeded; 20] = [
     Seeded::new("ry7", Mutation::NoRelay, World::Approved, &[Crash], DRAINS),
     Seeded::new("ry8", Mutation::DeadLettersLost, World::Approved, &[], DRAINS),
     Seeded::new("ry9", Mutation::AmountOfCall, World::Approved, &[], "G7 the amount paid"),
-    Seeded::new("ry10", Mutation::RecordUnfenced, World::Events, &[], "G6 a payout never goes back"),
+    Seeded::new("ry10", Mutation::RecordUnfenced, World::EventsOfTwo, &[], "G6 a payout never goes back"),
     Seeded::new("ry11", Mutation::ReviewAtOnce, World::Approved, &[Crash, Duplicate], TWICE),
     Seeded::new("ry12", Mutation::RefusalOfMany, World::Approved, &[Crash, Duplicate, Permanent], TWICE),
     Seeded::new("ry13", Mutation::RepeatUnannounced, World::Approved, &[Crash, Duplicate, Permanent], TWICE),
