@@ -1,7 +1,10 @@
 //! A refunds function that dies between its write and its queue send, and the relay that repairs it (G7).
 
-use crate::support::{PAYOUTS, PAYOUTS_DEAD, Table, TestApp, eventually, first_payout, refund};
-use protocol::refund::payout::Finding;
+use crate::support::{PAYOUTS, PAYOUTS_DEAD, Table, TestApp, eventually, first_payout, refund, trail};
+use protocol::{
+    machine::{change_payout, create_refund},
+    refund::payout::Finding,
+};
 use queue::{Envelope, Origin, PayoutV1};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -158,8 +161,73 @@ async fn a_crash_of_the_relay_repeats_and_loses_nothing() {
     }
 }
 
+/// What dies before its write has done nothing, and what dies after it is known to its repeat.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_word_of_a_person_and_an_event_die_anywhere_and_count_once() {
+    assert_eq!(change_payout::EFFECTS, ["read", "write", "send"], "neither of them sends");
+    for (effect, resolved, event) in [("read", "resolved", "applied"), ("write", "already_resolved", "repeated")] {
+        let app = TestApp::start().await;
+        hold_payouts(&app);
+        let (id, _) = approved(&app, "order-reviewed-1").await;
+        app.found(&id, &Finding::unclear("not_found", "Nobody can know.")).await;
+        let path = format!("/v1/refunds/{id}/payout/resolve");
+        let word = json!({"outcome": "not_paid"});
+        app.crash("refunds", &format!("after_{effect}"));
+        app.post_to(&path, "acme", &word).await.expect(502);
+        let again = app.post_to(&path, "acme", &word).await.expect(200).body;
+        assert_eq!((&again["result"], &again["payout_status"]), (&json!(resolved), &json!("failed")), "{effect}");
+        let shown = app.refund(&id).await;
+        assert_eq!(trail(&shown), ["created", "approved", "payout_review", "payout_failed"], "{effect}");
+
+        app.control(&json!({"payout": "resume"}));
+        app.script("pi_told", &json!(["pending"])).await;
+        let id = app.approved("order-told-1", "pi_told").await;
+        app.payout_becomes(&id, "submitted").await;
+        let told = app.system.sandbox().settle("pi_told", "succeeded", None).unwrap();
+        app.crash("refunds", &format!("after_{effect}"));
+        app.webhook("acme", &told.signature, &told.body).await.expect(502);
+        let again = app.webhook("acme", &told.signature, &told.body).await.expect(200).body;
+        assert_eq!(again["result"], event, "{effect}");
+        let shown = app.payout_becomes(&id, "paid").await;
+        let expected = ["created", "approved", "payout_called", "payout_submitted", "payout_paid"];
+        assert_eq!(trail(&shown), expected, "{effect}");
+        app.stop().await;
+    }
+}
+
+/// A person was wrong, the provider's event said so, and the person's request is repeated: by a client that got no answer,
+/// or by a second admin who saw the first review.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_repeat_of_not_paid_does_not_end_the_review_that_the_provider_began() {
+    let app = TestApp::start().await;
+    app.script("pi_late", &json!(["pending"])).await;
+    let id = app.approved("order-late-1", "pi_late").await;
+    app.payout_becomes(&id, "submitted").await;
+    app.payouts_stop().await;
+    let unknown = app.system.sandbox().settle("pi_late", "pending", None).unwrap();
+    app.found(&id, &Finding::unclear("not_found", "Nobody can know.")).await;
+    let path = format!("/v1/refunds/{id}/payout/resolve");
+    let word = json!({"outcome": "not_paid"});
+    app.post_to(&path, "acme", &word).await.expect(200);
+    app.webhook("acme", &unknown.signature, &unknown.body).await.expect(200);
+    let shown = app.refund(&id).await;
+    let object = shown["payout"]["provider_id"].as_str().unwrap().to_owned();
+    assert_eq!(shown["payout"]["status"], "review");
+    for key in ["acme", "acme_second"] {
+        let refused = app.post_to(&path, key, &word).await;
+        refused.problem(409, "payout_not_in_review");
+        assert!(refused.body["detail"].as_str().unwrap().contains(&object), "{}", refused.text);
+    }
+    assert_eq!(app.refund(&id).await, shown);
+    let named = json!({"outcome": "not_paid", "reference": object});
+    assert_eq!(app.post_to(&path, "acme", &named).await.expect(200).body["result"], "resolved");
+    assert_eq!(app.post_to(&path, "acme", &word).await.expect(200).body["result"], "already_resolved");
+    app.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_create_that_dies_after_its_write_is_a_duplicate_for_the_retry() {
+    assert_eq!(create_refund::EFFECTS, ["put"]);
     let app = TestApp::start().await;
     let body = refund("dead", "pi_dead");
     app.crash("refunds", "after_put");
