@@ -40,8 +40,8 @@ const README: &str = include_str!("../../../README.md");
 /// The variables by which README's section "Deploy" has a person say the region: the tools here are told by no others.
 fn exported() -> impl Iterator<Item = &'static str> {
     let section = README.split("\n## Deploy\n").nth(1).unwrap_or_default();
-    let line = section.lines().find_map(|line| line.strip_prefix("    export ")).unwrap_or_default();
-    let words = line.split('#').next().unwrap_or_default().split_whitespace();
+    let lines = section.lines().filter_map(|line| line.strip_prefix("    export "));
+    let words = lines.flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace());
     words.filter_map(|word| word.split_once('=')).map(|(name, _)| name).filter(|name| name.ends_with("_REGION"))
 }
 
