@@ -77,7 +77,7 @@ async fn credentials_that_are_replaced_while_the_old_ones_are_refused_begin_no_h
         stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
     });
     app.control(&json!({"deliver": "pause", "relay": "pause"}));
-    let id = app.queued(&to("replaced", &[("android", "device-of-replaced")])).await;
+    let id = app.queued(&to("order-replaced-1", &[("android", "device-of-replaced")])).await;
     let copies = taken(app, 1).await;
     let consumer = Consumer::new(app).await;
     let replace = async {
