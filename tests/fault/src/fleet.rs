@@ -237,12 +237,6 @@ impl Fleet {
         let _ = within("every point is reached", open.wait_for(|open| *open == 0)).await;
     }
 
-    /// How many of the points that were set, and of the answers that are to be lost, are still to come.
-    #[must_use]
-    pub fn open_points(&self) -> usize {
-        *self.0.open.borrow()
-    }
-
     /// Takes back every point that nobody reached, and every answer that is still to be lost; says of which functions
     /// the points were.
     pub fn disarm(&self) -> Vec<String> {

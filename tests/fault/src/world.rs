@@ -23,11 +23,13 @@ use sandbox::Entry;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
+    num::NonZero,
     sync::{
-        Mutex, PoisonError,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
 };
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How far all clocks are ahead of the machine's from the start, in ms: room for a clock that is behind the others.
 const AHEAD_AT_START: u64 = 60_000;
@@ -91,6 +93,19 @@ pub struct Jump {
     pub to_ms: u64,
 }
 
+/// Worlds at a time, at least: a test may look at one beside another.
+const WORLDS_MIN: usize = 2;
+
+/// As many worlds at a time as there are cores, however many tests run at once: each is many processes, and its invocations
+/// have real seconds.
+async fn turn() -> OwnedSemaphorePermit {
+    static TURNS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+        let cores = std::thread::available_parallelism().map_or(WORLDS_MIN, NonZero::get);
+        Arc::new(Semaphore::new(cores.max(WORLDS_MIN)))
+    });
+    TURNS.clone().acquire_owned().await.expect("never closed")
+}
+
 /// A running system whose functions are processes.
 #[derive(Debug)]
 pub struct World {
@@ -108,6 +123,7 @@ pub struct World {
     ahead_ms: Mutex<u64>,
     jumps: Mutex<Vec<Jump>>,
     barriers: AtomicU32,
+    _turn: OwnedSemaphorePermit,
 }
 
 impl World {
@@ -115,6 +131,7 @@ impl World {
     pub async fn start(setup: Setup) -> Self {
         // Silent, unless RUST_LOG asks for the system's side of the story.
         platform::init_logs("off");
+        let turn = turn().await;
         let proxy = Proxy::start().await;
         let fleet = Fleet::new(setup.program, &setup.skews_ms);
         let timing = setup.timing;
@@ -145,7 +162,18 @@ impl World {
         fleet.set_clock(system.clock().clone());
         let queues = Queues::new(&ready.sqs, system.sqs().unwrap().clone()).await;
         let (http, ahead_ms, jumps) = (HttpClient::default(), Mutex::new(0), Mutex::default());
-        let world = Self { system, proxy, fleet, queues, timing, http, ahead_ms, jumps, barriers: AtomicU32::new(0) };
+        let world = Self {
+            system,
+            proxy,
+            fleet,
+            queues,
+            timing,
+            http,
+            ahead_ms,
+            jumps,
+            barriers: AtomicU32::new(0),
+            _turn: turn,
+        };
         world.advance_ms(AHEAD_AT_START).await;
         world
     }
