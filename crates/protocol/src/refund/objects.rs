@@ -77,7 +77,8 @@ pub(crate) fn besides(trail: &Trail, heard: &Payout, finding: &Finding) -> Vec<A
     let mut all = Vec::new();
     match finding {
         Finding::Earlier { payout, object, failed } => {
-            if trail.last_word(object).is_none() {
+            // Also where it had failed: the provider's list says now that it has not.
+            if trail.last_word(object).is_none_or(Line::tells_of_failure) {
                 all.push(about(*payout, object, EARLIER_FOUND));
             }
             all.extend(failed.as_deref().map(|own| about(heard.number, own, FAILED)));

@@ -7,7 +7,7 @@ use super::{
     id::PayoutId,
     line_of,
     payout::{Payout, State},
-    trail::{By, What},
+    trail::{By, Line, What},
 };
 use crate::{answer::Reason, expect::Expect, timing::Timing};
 use alloc::{boxed::Box, string::String};
@@ -120,7 +120,9 @@ pub fn resolve(stored: &Refund, named: Option<PayoutId>, seen: &Seen, actor: &st
     }
     let shown = doubted.or(payout.reference.as_deref());
     match (seen, shown) {
-        (Seen::Paid { reference }, _) if stored.trail.tells_that_failed(reference) => return Resolve::ObjectFailed,
+        (Seen::Paid { reference }, _) if stored.trail.last_word(reference).is_some_and(Line::tells_of_failure) => {
+            return Resolve::ObjectFailed;
+        }
         (Seen::NotPaid { reference: Some(named) }, Some(shown)) if named != shown => {
             return Resolve::NotNamed(String::from(shown));
         }

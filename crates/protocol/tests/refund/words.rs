@@ -10,7 +10,7 @@ use protocol::{
         Refund,
         objects::{DOUBLED, OTHER_FAILED},
         payout::{EARLIER_FOUND, Finding, State},
-        person::{Resolve, Seen, resolve},
+        person::{Resolve, Retry, Seen, resolve, retry},
         step::{Found, Look, listing_failed, record, tells_of_double, unprepared},
         terms::Terms,
         webhook::{Apply, Event, apply},
@@ -69,6 +69,20 @@ fn an_object_that_failed_is_not_what_was_paid() {
     assert!(why.detail.contains("re_1") && why.detail.contains("has failed since"), "{}", why.detail);
     assert_eq!(state(&said(&late, &not_paid(None)).unwrap()), State::Failed);
     assert_eq!(state(&said(&late, &paid("re_8")).unwrap()), State::Paid);
+}
+
+/// A provider that shows an object as paid which had failed before is believed, and so is the person who sees the same.
+#[test]
+fn what_a_listing_shows_alive_again_may_be_what_was_paid() {
+    let lost = record(&in_state(State::Submitted), payout(1), &failed(), NOW).unwrap().0;
+    let until = TIMING.payout_busy_until(NOW);
+    let Retry::Write(successor, ..) = retry(&lost, payout(1), "ada", until, &TIMING) else { panic!() };
+    let found = Finding::Earlier { payout: 1, object: "re_1".into(), failed: None };
+    let review = record(&successor, payout(2), &found, NOW).unwrap().0;
+    assert_eq!(state(&review), State::Review);
+    let paid_after_all = said(&review, &paid("re_1")).unwrap();
+    assert_eq!(state(&heard(&paid_after_all, &event(1, 20, failed()))), State::Failed);
+    assert_eq!(said(&heard(&review, &event(1, 20, failed())), &paid("re_1")), Err(Resolve::ObjectFailed));
 }
 
 /// Where another earlier one is alive, that is the one to look at.
