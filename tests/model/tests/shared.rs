@@ -49,7 +49,13 @@ fn a_counterexample_is_the_shortest() {
     assert_eq!((found.property, found.steps.len()), ("not five", 3));
     assert_eq!(found.steps.iter().sum::<u8>(), 5);
     assert!(shortest(&Counting, "below ten", 100).is_none(), "9 is where it stops, 10 is fine");
-    assert!(shortest(&Counting, "not five", 3).is_none(), "three states are too few");
+}
+
+/// Three states are too few to know.
+#[test]
+#[should_panic(expected = "given up after 3 states")]
+fn a_search_that_is_given_up_is_not_one_that_found_nothing() {
+    let _ = shortest(&Counting, "not five", 3);
 }
 
 #[test]
