@@ -118,6 +118,7 @@ impl Push {
             Provider::Fcm => self.fcm.doubt(project),
         }
     }
+
     /// Credentials that were refused are tried again: the secret is read again before the next use, and FCM's access
     /// token is replaced, so that a refusal is of the credentials and not of a token that has aged. APNs' provider token
     /// is left: its age is known, and Apple allows a new one only every 20 minutes.

@@ -5,6 +5,7 @@
 //! made its state, or the one that a person named.
 
 use super::{
+    Refund,
     payout::{EARLIER_FOUND, Finding, Payout, State, earlier_found, hear},
     trail::{About, By, Line, Trail, What},
 };
@@ -50,7 +51,7 @@ pub(crate) fn heard(trail: &Trail, stored: &Payout, finding: &Finding, now_ms: u
         return Some(heard);
     }
     let failed = object;
-    let reason = if failed.is_some_and(|object| trail.tells_that_paid_otherwise(heard.number, object)) {
+    let reason = if failed.is_some_and(|object| trail.paid_otherwise(heard.number, object).is_some()) {
         let detail = "the provider's object that paid failed, but another one of this payout paid too";
         Reason { code: String::from(OTHER_PAID), detail: String::from(detail) }
     } else if let Some(object) = trail.earlier_alive(heard.number, failed) {
@@ -63,6 +64,21 @@ pub(crate) fn heard(trail: &Trail, stored: &Payout, finding: &Finding, now_ms: u
         |payout: &Payout| (payout.state, payout.reference.clone(), payout.reason.clone(), payout.failed_ms.is_some());
     let same = said(stored) == said(&review);
     (!same).then_some(review)
+}
+
+/// The object that a person has to look at now: the one that casts doubt on the name of what paid, or the one that put the
+/// payout in review, or its own. `None` where the provider shows none.
+#[must_use]
+pub fn looked_at(stored: &Refund) -> Option<&str> {
+    let (payout, trail) = (stored.payout.as_ref()?, &stored.trail);
+    let (number, own) = (payout.number, payout.reference.as_deref());
+    let besides = match (payout.state, payout.reason.as_ref().map(|why| why.code.as_str())) {
+        (State::Paid, _) => return trail.doubts_the_name(number),
+        (State::Review, Some(EARLIER_FOUND)) => trail.earlier_alive(number, None),
+        (State::Review, Some(OTHER_PAID)) => own.and_then(|own| trail.paid_otherwise(number, own)),
+        _ => None,
+    };
+    besides.or(own)
 }
 
 /// What a finding says besides the state that it makes, for a line of its own: an earlier payout's object that is news, or
@@ -141,14 +157,14 @@ impl Trail {
         self.0.iter().any(|line| line.is_of(reference) && line.about.code.as_deref() == Some(DOUBLED))
     }
 
-    /// Whether another object of this payout paid, and did not fail since.
-    pub(crate) fn tells_that_paid_otherwise(&self, payout: u16, reference: &str) -> bool {
+    /// Another object of this payout that paid, and did not fail since.
+    pub(crate) fn paid_otherwise(&self, payout: u16, reference: &str) -> Option<&str> {
         let paid = |line: &&Line| {
             line.about.payout == Some(payout)
                 && (line.what == What::Paid || line.about.code.as_deref() == Some(DOUBLED))
         };
         let mut others = self.0.iter().filter(paid).filter_map(|line| line.about.reference.as_deref());
-        others.any(|other| other != reference && !self.tells_that_failed(other))
+        others.find(|other| *other != reference && !self.tells_that_failed(other))
     }
 
     /// An object of an earlier payout than this one that paid, or may, and is not known to have failed since. `failed` is

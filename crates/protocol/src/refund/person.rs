@@ -6,6 +6,7 @@ use super::{
     Refund,
     id::PayoutId,
     line_of,
+    objects::looked_at,
     payout::{Payout, State},
     trail::{By, Line, What},
 };
@@ -107,18 +108,18 @@ pub fn resolve(stored: &Refund, named: Option<PayoutId>, seen: &Seen, actor: &st
     if named.map_or(payout.number > 1, |named| named != id) {
         return Resolve::NotCurrent(id);
     }
-    let doubted = stored.trail.doubts_the_name(payout.number).filter(|_| payout.state == State::Paid);
+    let shown = looked_at(stored);
     match (payout.state, seen) {
         (State::Paid, Seen::Paid { reference }) if payout.reference.as_ref() == Some(reference) => {
             return Resolve::Repeated;
         }
         (State::Failed, Seen::NotPaid { .. }) => return Resolve::Repeated,
         (State::Review, _) => {}
-        (State::Paid, _) if doubted.is_some() => {}
+        // One of which nobody doubts the name shows none.
+        (State::Paid, _) if shown.is_some() => {}
         (State::Paid, Seen::Paid { .. }) => return Resolve::OtherReference,
         (other, _) => return Resolve::NotInReview(other),
     }
-    let shown = doubted.or(payout.reference.as_deref());
     match (seen, shown) {
         (Seen::Paid { reference }, _) if stored.trail.last_word(reference).is_some_and(Line::tells_of_failure) => {
             return Resolve::ObjectFailed;

@@ -117,6 +117,28 @@ fn a_late_repeat_of_not_paid_does_not_end_the_review_that_followed_it() {
     assert_eq!(state(&said(&shown, &not_paid(None)).unwrap()), State::Failed);
 }
 
+/// Nor one that an earlier payout's object began, or a second object: there the payout's own is not the one to look at.
+#[test]
+fn nor_a_review_that_another_object_began() {
+    let successor = with(|payout| (payout.number, payout.state) = (2, State::Review));
+    let ended = said(&successor, &not_paid(None)).unwrap();
+    let earlier = heard(&ended, &event(1, 10, succeeded()));
+    assert_eq!((state(&earlier), earlier.payout.as_ref().unwrap().reference.as_deref()), (State::Review, None));
+    assert_eq!(said(&earlier, &not_paid(None)), Err(Resolve::NotNamed("re_1".into())));
+    assert_eq!(state(&said(&earlier, &not_paid(Some("re_1"))).unwrap()), State::Failed);
+
+    let mut shown = in_state(State::Review);
+    shown.payout.as_mut().unwrap().reference = Some("re_1".into());
+    let word = not_paid(Some("re_1"));
+    let paid_after_all = heard(&said(&shown, &word).unwrap(), &event(1, 10, succeeded()));
+    let twice = heard(&paid_after_all, &event(1, 11, Finding::Succeeded { reference: "re_2".into() }));
+    let review = heard(&twice, &event(1, 12, failed()));
+    assert_eq!(state(&review), State::Review, "the other one has paid");
+    assert_eq!(said(&review, &word), Err(Resolve::NotNamed("re_2".into())), "it was said before that one was there");
+    assert_eq!(said(&review, &paid("re_1")), Err(Resolve::ObjectFailed));
+    assert_eq!(state(&said(&review, &paid("re_2")).unwrap()), State::Paid);
+}
+
 #[test]
 fn a_name_that_was_wrong_can_be_put_right() {
     let typed = said(&in_state(State::Review), &paid("re_typo")).unwrap();

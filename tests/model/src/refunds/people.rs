@@ -24,6 +24,7 @@ use protocol::{
     refund::{
         Refund,
         decide::{Verdict, decided},
+        objects::looked_at,
         payout::{Payout, State},
         person::Seen,
         step::wants_copy,
@@ -250,7 +251,7 @@ impl Refunds {
     /// A person ends the review of the current payout, by what the provider shows of this refund.
     pub(super) fn resolve(&self, world: &mut World) {
         let paid = world.provider.alive().next().map(|object| Seen::Paid { reference: reference(object.number) });
-        let shown = world.item.payout.as_ref().and_then(|payout| payout.reference.clone());
+        let shown = looked_at(&world.item).map(String::from);
         let seen = paid.unwrap_or(Seen::NotPaid { reference: shown });
         let named = Some(payout(&world.item, number(&world.item)));
         self.change(world, Ask::Resolve { named, seen, actor: String::new() }, true);
